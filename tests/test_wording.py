@@ -119,7 +119,11 @@ def test_what_differs_from_its_limit_is_not_written_like_it(value: float, limit:
 )
 def test_a_time_has_the_unit_that_suits_it(ns: float | None, said: str) -> None:
     assert nanoseconds(ns) == said
-    assert ns is None or seconds_of(ns / 1e9) == said
+    assert not ns or seconds_of(ns / 1e9) == said
+
+
+def test_no_time_at_all() -> None:
+    assert (nanoseconds(0), seconds_of(0)) == ("0 ns", "0 s")
 
 
 def test_looser_limits_are_told_in_the_words_and_units_of_the_bars() -> None:

@@ -42,9 +42,7 @@ class Limit(NamedTuple):
 # than the whole time.
 LIMITS = {
     "max_ns": Limit("longest", "longest interruption", "the longest interruption is", 86_400e9),
-    "p99_9_ns": Limit(
-        "arrival P99.9", "P99.9 of arrivals", "the wait that 99.9 % of arrivals do not exceed is", 86_400e9
-    ),
+    "p99_9_ns": Limit("arrival P99.9", "P99.9 of arrivals", "99.9 % of arrivals wait at most", 86_400e9),
     "interruptions_per_s": Limit("interruptions", "interruptions", "interruptions come at", 1e9),
     "stolen_ppm": Limit("stolen", "stolen time", "the time stolen is", 1e6),
     SMIS: Limit("SMIs", "SMIs", "SMIs come at", 1e6, lambda run: run.smis.per_s(run.duration_s) if run.smis else None),

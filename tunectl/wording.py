@@ -41,8 +41,8 @@ def nanoseconds(value: float | None, digits: int = 3) -> str:
 
 
 def seconds_of(seconds: float) -> str:
-    """The same of a time in seconds: `2 s`, `10 ms`."""
-    return nanoseconds(seconds * 1e9)
+    """The same of a time in seconds: `2 s`, `10 ms`, `0 s`."""
+    return nanoseconds(seconds * 1e9) if seconds else "0 s"
 
 
 def percent(value: float | None, digits: int = 3) -> str:

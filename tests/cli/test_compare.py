@@ -97,7 +97,7 @@ def test_the_page_of_a_go_that_its_own_figures_contradict(tunectl: Run, tmp_path
     (tmp_path / "edited.json").write_text(json.dumps(go))
     assert "It says GO, and" not in tunectl("report", tmp_path / "go.json", "--format", "html").out
     drawn = tunectl("report", tmp_path / "edited.json", "--format", "html").out
-    assert "It says GO, and the figures of its probe break a limit: CPU 15: the longest interruption: 4000 ns" in drawn
+    assert "It says GO, and the figures of its probe break a limit: CPU 15: the longest interruption is 4 µs" in drawn
 
 
 def test_a_terminal_without_utf8(tunectl: Run, results: Path) -> None:

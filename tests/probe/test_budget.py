@@ -32,7 +32,7 @@ def test_a_value_equal_to_its_limit_is_within() -> None:
         ({"max_ns": 50_001}, "CPU 2: the longest interruption is 50.001 µs, allowed 50 µs (max_ns)"),
         (
             {"arrival_ns": {"99.9": 10_001}},
-            "CPU 2: the wait that 99.9 % of arrivals do not exceed is 10.001 µs, allowed 10 µs (p99_9_ns)",
+            "CPU 2: 99.9 % of arrivals wait at most 10.001 µs, allowed 10 µs (p99_9_ns)",
         ),
         (
             {"interruptions": 101},

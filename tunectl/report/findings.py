@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tunectl.cpulist import format_cpulist, parse_shown
@@ -214,7 +214,7 @@ def _of_class(alike: Mapping[Any, list[Finding]]) -> list[Group]:
     members = [finding for each in alike.values() for finding in each]
     fixes = {said[1] for said in alike}
     fix = next(iter(fixes)) if len(fixes) == 1 else f"{members[0].fix} (one of {len(fixes):,}; --format json has each)"
-    return [_group(members, _first_of(members), fix, _first_of)._replace(points=None)]
+    return [_group(members, _first_of(members), fix, mixed=True)._replace(points=None)]
 
 
 def _first_of(members: Sequence[Finding]) -> str:
@@ -224,10 +224,8 @@ def _first_of(members: Sequence[Finding]) -> str:
     return members[0].reason + (several if count > 1 else "")
 
 
-def _group(
-    members: Sequence[Finding], reason: str, fix: str, of_row: Callable[[Sequence[Finding]], str] = lambda _: ""
-) -> Group:
-    """`of_row` has a row's own reason, where that of the group is not each member's."""
+def _group(members: Sequence[Finding], reason: str, fix: str, mixed: bool = False) -> Group:
+    """`mixed`: the reason is not each member's, so that each row has one of its own."""
     first = members[0]
     if len(members) == 1:
         reason, fix = first.reason, str(first.fix)
@@ -235,7 +233,7 @@ def _group(
     for finding in members:
         rows.setdefault((repr(finding.observed), repr(finding.desired)), []).append(finding)
     shown = [
-        Row(tuple(each.instance for each in same), same[0].observed, same[0].desired, of_row(same))
+        Row(tuple(each.instance for each in same), same[0].observed, same[0].desired, _first_of(same) if mixed else "")
         for same in rows.values()
     ]
     return Group(

@@ -24,7 +24,7 @@ from tunectl.report.figures import listed_cpus
 from tunectl.report.html.fleet import fleet_view
 from tunectl.report.html.report import compare_view, file_view
 from tunectl.shapes import Comparison, typed
-from tunectl.wording import nanoseconds, percent, plain
+from tunectl.wording import nanoseconds, percent, plain, seconds_of
 
 
 def render(document: Document, *, width: int = 0, colour: bool = False) -> str:
@@ -74,7 +74,8 @@ def _environment() -> Environment:
         finalize=_safe,
     )
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
-    environment.filters.update(ns=nanoseconds, plain=plain, percent=percent, cpus=listed_cpus, told=_told)
+    environment.filters.update(ns=nanoseconds, plain=plain, percent=percent, seconds=seconds_of)
+    environment.filters.update(cpus=listed_cpus, told=_told)
     return environment
 
 

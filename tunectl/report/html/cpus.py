@@ -21,14 +21,14 @@ def cpu_grid(
     alone = every - set().union(*nodes)
     siblings = {cpu: tuple(sorted(core)) for core in map(_cpus, sets.cores) for cpu in core}
     limit = probe.budget.limits.get("max_ns") if probe else None
-    roles = dict.fromkeys(every, "housekeeping" if sets.online else "probed")
-    roles |= dict.fromkeys(_cpus(sets.isolated), "to be isolated")
-    roles |= dict.fromkeys(_cpus(sets.isolated) & set().union(*map(_isolated, findings)), "isolated")
+    wanted, in_force = _cpus(sets.isolated), set().union(*map(_isolated, findings))
+    roles = {cpu: "isolated" if cpu in in_force else "to be isolated" for cpu in wanted}
+    rest = "housekeeping" if sets.online else "probed"
     khz = {int(cpu): _clock(clock) for cpu, clock in clocks.items() if cpu.isdecimal()}
     grid = []
     for name, cpus in [*((f"node {number}", of) for number, of in enumerate(nodes)), ("", alone)]:
         cores = dict.fromkeys(siblings.get(cpu, (cpu,)) for cpu in sorted(cpus))
-        cells = [[_cell(cpu, roles[cpu], measured.get(cpu), limit, khz) for cpu in core] for core in cores]
+        cells = [[_cell(cpu, roles.get(cpu, rest), measured.get(cpu), limit, khz) for cpu in core] for core in cores]
         if cells:
             grid.append({"name": name, "cores": cells})
     return grid

@@ -164,14 +164,14 @@ def _table(page: TextPage, result: Jitter, most: int, indent: int = 0) -> None:
 def headline(runs: Sequence[Jitter]) -> str:
     """What was measured, and for how long: runs that --until ended may each have another length."""
     result, lengths = runs[0], sorted(run.duration_s for run in runs)
-    least, most = (f"{length:.3g}" for length in (lengths[0], lengths[-1]))
+    least, most = map(seconds_of, (lengths[0], lengths[-1]))
     lasted = most if least == most else f"{least} to {most}"
     cpus, clock = named_cpus(cpu.cpu for cpu in result.cpus), result.clock
     source = f", clock {clock.source}" if clock.source else ""
     granule = f" in steps of {nanoseconds(clock.granule_ns)}" if clock.granule_ns else ""
     what = f"gaps over {nanoseconds(result.threshold_ns)}"
     looser = f"; {looser_limits(result.budget.looser)}" if result.budget.looser else ""
-    return f"{cpus} for {lasted} s: {what}{source}{granule}{looser}"
+    return f"{cpus} for {lasted}: {what}{source}{granule}{looser}"
 
 
 def _stories(page: TextPage, named: Iterable[tuple[str, Jitter]]) -> None:
