@@ -40,9 +40,11 @@ def _closing(
             unmeasured.setdefault(case.reason, {})[silent(case)] = None
     void = [f"void: {case.label}: {case.reason.removeprefix('void: ')}" for case in result.cases if case.is_void]
     void = void if page.verbose else void[: bool(measured)]  # the first lines say why all are
+    word, said, why = ended(result)
+    page.last = word, said
+    unmeasured.pop(why, None)  # the first lines say it
     missing = (f"not measured: {', '.join(names)}: {reason}" for reason, names in unmeasured.items())
     single = [f"{case.label}: {text}" for case in measured for text in case.warnings]
-    page.last = ended(result)[:2]
     for case in measured if page.verbose else ():
         _title(page, case.label)
         histogram(page, [case.histogram], 2, unit, "all time waited")
