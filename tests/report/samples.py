@@ -456,6 +456,7 @@ _WAKE = {
         "no CPU is left for the probe's main thread: it shares CPU 0 with the sender",
         "this is a virtual machine: waking an idle CPU goes through the hypervisor",
     ],
+    "no_result": "",
 }
 
 
