@@ -102,7 +102,7 @@ SPARED_ONE = good("uncore.min_khz") | {"outcome": "unreadable"}
         (both(limit("smis_per_s", 0), smis(5, 0.0)), "had more SMIs than its limit permits (5)"),
         (both(limit("smis_per_s", 0), probe(smis={"count": 1})), "its probe break a limit: SMIs come at 0."),
         (limit("max_ns", 3_999), "its probe break a limit: CPU 15: the longest interruption is 4 µs"),
-        (both(WORSE, limit("p99_9_ns", 1_999)), "its probe break a limit: CPU 15: the wait that 99.9 %"),
+        (both(WORSE, limit("p99_9_ns", 1_999)), "its probe break a limit: CPU 15: 99.9 % of arrivals wait"),
         (limit("interruptions_per_s", 4.99), "its probe break a limit: CPU 15: interruptions come at 5/s"),
         (both(WORSE, limit("stolen_ppm", 99.9)), "its probe break a limit: CPU 15: the time stolen is 100 ppm"),
         (limit("max_ns", -1), "its probe cannot be judged again: 'budget: max_ns = -1"),
