@@ -85,7 +85,7 @@ def test_what_feeds_a_fifo_thread_waits_for_its_cpu(lab4: Path, judge: Judge, fe
 def test_a_threaded_interrupt_of_its_card_waits(lab4: Path, judge: Judge) -> None:
     thread = Process(44, "irq/31-eth0", cpu=2, allowed="0-3", flags=KTHREAD, state="R")
     found = judge(quiet(lab4), {2, 3}, "test_trading.py", trading=(FEED,), processes=[RX, thread])
-    assert "irq/31-eth0 (tid 44) waited 2.0 s" in found["check.trading_fed[rx]"].reason
+    assert "irq/31-eth0 (tid 44) waited 2 s" in found["check.trading_fed[rx]"].reason
 
 
 UDP = "sl local_address rem_address st queues tr retrnsmt uid timeout inode ref pointer drops\n"

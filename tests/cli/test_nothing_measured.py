@@ -129,9 +129,10 @@ def test_a_table_in_which_every_case_is_void_is_unknown(
         void = [not one["cells"][0]["receiver_ns"] for one in documents]
         assert [VOID in cell["reason"] for cell in ran.json["cells"]] == void
         assert json.loads(output.read_text())["cells"] == ran.json["cells"]
-    env = case_by_case(tmp_path, *[made(receiver_ns=0)] * 2)
-    page = tunectl(*words, env=env)
-    assert (page.code, VOID in " ".join(page.out.split())) == (1, True)
+    for more, said in (((), "NO RESULT "), (("-v",), VOID)):
+        env = case_by_case(tmp_path, *[made(receiver_ns=0)] * 2)
+        page = tunectl(*words, *more, env=env)
+        assert (page.code, said in " ".join(page.out.split())) == (1, True)
 
 
 @two_cpus

@@ -59,7 +59,7 @@ WORDS = {
     "chrony_source_gone": ("drifted", "10.5.0.2 has not answered for"),
     "chrony_without_source": ("drifted", "it follows no source"),
     "chrony_by_itself": ("drifted", "it follows its own clock (`local`), and no source"),
-    "chrony_hour": ("drifted", "finds the clock off by 3600 s"),
+    "chrony_hour": ("drifted", "finds the clock off by 3,600 s"),
     "chrony_stepped": ("drifted", "and moved it"),
     "chrony_watches": ("unreadable", "only watches the clock"),
     "chrony_watches_itself": ("unreadable", "only watches the clock (-x): it follows its own clock"),
