@@ -143,6 +143,6 @@ def test_the_service_is_hardened_and_unprivileged(watched: Lab) -> None:
     assert float(found[1]) <= 2.0
     assert watched.run(f"ps -o user= -p $(systemctl show -p MainPID --value {MONITOR})").out.strip() != "root"
     watched.run(f"systemctl reload {MONITOR}")
-    assert watched.run(f"systemctl is-active {MONITOR}").out.strip() == "active"
+    watched.wait_for(f"systemctl is-active {MONITOR} | grep -qx active")  # `reloading` until it says that it has
     watched.run(f"systemctl stop {MONITOR}")
     assert watched.run(f"systemctl show -p Result --value {MONITOR}").out.strip() == "success"
