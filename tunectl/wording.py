@@ -52,6 +52,11 @@ def percent(value: float | None, digits: int = 3) -> str:
     return f"{value:.{max(digits - 2, math.ceil(-math.log10(100 - value) - 1e-6))}f} %"
 
 
+def ppm(value: float, digits: int = 3) -> str:
+    """A share: `8,590 ppm`, from one percent on `71.9 %`."""
+    return percent(value / 1e4, digits) if value >= 9999.5 else f"{plain(value, digits)} ppm"
+
+
 def times(ratio: float) -> str:
     """`12.5 times`: a multiple, as every page has it."""
     return f"{plain(ratio)} times"
@@ -67,12 +72,12 @@ def ghz(khz: float) -> str:
     return f"{round(khz / 1e6, 2):g} GHz"
 
 
-# How a quantity is written, by the unit that its name ends with; a share is `8,590 ppm`, from one percent on `71.9 %`.
+# How a quantity is written, by the unit that its name ends with.
 _UNITS: Mapping[str, Callable[[float, int], str]] = {
     "ns": nanoseconds,
     "khz": lambda khz, _: ghz(khz),
     "s": lambda rate, digits: f"{plain(rate, digits)}/s",
-    "ppm": lambda ppm, digits: percent(ppm / 1e4, digits) if ppm >= 9999.5 else f"{plain(ppm, digits)} ppm",
+    "ppm": ppm,
     "percent": percent,
 }
 

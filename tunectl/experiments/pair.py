@@ -10,7 +10,7 @@ from tunectl.experiments.frame import CasesRun, Count, CpuFact, HostFacts, RawCa
 from tunectl.experiments.tick_figures import Figures
 from tunectl.probe.jitter_warnings import DRIFT_PPM, is_slow
 from tunectl.shapes import about
-from tunectl.wording import nanoseconds, percent, plural, written
+from tunectl.wording import nanoseconds, percent, plural, ppm
 
 SPINNER_LEAST = 0.90  # of the time, that a spinner must have had its CPU
 OTHERS_MOST = 0.01  # of the messages, that may meet another task on a sleeper's CPU
@@ -149,7 +149,7 @@ def _offset(run: Pair) -> Iterator[str]:
         )
     elif least > 0 or most < 0:
         low, high = (nanoseconds(ticks * 1e9 / run.clock.hz) for ticks in (least, most))
-        yield (f"the counter of CPU {receiver} is {low} to {high} ahead of CPU {sender}'s: delays are wrong by as much")
+        yield f"the counter of CPU {receiver} is {low} to {high} ahead of CPU {sender}'s: delays are wrong by as much"
 
 
 def counter(run: Cases) -> Iterator[str]:
@@ -157,7 +157,7 @@ def counter(run: Cases) -> Iterator[str]:
     if not run.machine.has_stable_tsc:
         yield "this CPU's counter is not invariant (constant_tsc, nonstop_tsc): delays may be wrong"
     if abs(run.clock.drift_ppm) > DRIFT_PPM:
-        yield f"the counter's rate moved by {written('drift_ppm', run.clock.drift_ppm)} during the run"
+        yield f"the counter's rate moved by {ppm(run.clock.drift_ppm)} during the run"
 
 
 def host(run: Cases, facts: HostFacts, virtual: str) -> Iterator[str]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from tunectl.cpulist import format_cpulist, named_cpus
 from tunectl.probe.hostfiles import number
 from tunectl.probe.raw import SAME_COUNTER, Cpu, Run, conservation_ppm
-from tunectl.wording import nanoseconds, percent, seconds_of, written
+from tunectl.wording import nanoseconds, percent, ppm, seconds_of
 
 _TICKS_PER_S = 5  # nohz_full leaves about one a second; skew and chance a few more
 _SIBLING_BUSY_PERCENT = 2
@@ -96,9 +96,9 @@ def _result(run: Run) -> Iterator[str]:
         ": some interruptions may be the probe's own",
     )
     for cpu in () if run.clock.is_the_kernels else run.cpus:
-        if abs(ppm := conservation_ppm(cpu, run.clock.hz)) > CONSERVED_PPM:
+        if abs(off := conservation_ppm(cpu, run.clock.hz)) > CONSERVED_PPM:
             length = "the run's length on the kernel's clock"
-            yield f"on CPU {cpu.cpu} loops and gaps add up to {written('off_ppm', ppm)} more than {length}"
+            yield f"on CPU {cpu.cpu} loops and gaps add up to {ppm(off)} more than {length}"
 
 
 def _not_all_listed(run: Run, full: Sequence[Cpu]) -> str:
@@ -213,7 +213,7 @@ def _clock(run: Run) -> Iterator[str]:
     if not run.machine.has_stable_tsc:
         yield "the TSC is not constant_tsc and nonstop_tsc: its ticks are no unit of time"
     if abs(clock.drift_ppm) > DRIFT_PPM:
-        moved = written("drift_ppm", clock.drift_ppm)
+        moved = ppm(clock.drift_ppm)
         yield f"the counter's rate moved by {moved} between the start and the end of the run"
     yield from _for_cpus(run, lambda cpu: cpu.steps_back, "the counter went backwards on ")
 

@@ -139,9 +139,7 @@ def find_periods(
         return Found(list(_described(search.claims)), 0)
     for least in search.levels():
         search.look(least)
-    while search.join():
-        pass
-    claims = sorted(_originals(list(search.settled())), key=lambda claim: claim.series.period)
+    claims = sorted(_originals(search.joined()), key=lambda claim: claim.series.period)
     return Found(list(_described(claims))[:MOST], search.searched_ns)
 
 
@@ -197,16 +195,19 @@ class _Search:
             self.claims.append(claim)
             self._taken.update(claim.gaps)
 
-    def join(self) -> bool:
-        """Of a tick's longest gaps each second moment may have most by chance: two alike that take turns are one."""
-        claims = list(self.settled())
-        for claim, other in combinations(claims, 2):
-            if _take_turns(claim, other):
-                half = replace(claim.series, period=claim.series.period / 2)
-                joined = Claim(half, sorted(claim.gaps + other.gaps), min(claim.length, other.length))
-                self.claims = [joined, *(rest for rest in claims if rest not in (claim, other))]
-                return True
-        return False
+    def joined(self) -> list[Claim]:
+        """The settled claims. Of a tick's longest gaps each second moment may have most by chance: two alike that take
+        turns are one.
+        """
+        settled = list(self.settled())
+        pair = next((pair for pair in combinations(settled, 2) if _take_turns(*pair)), None)
+        if pair is None:
+            return settled
+        claim, other = pair
+        half = replace(claim.series, period=claim.series.period / 2)
+        joined = Claim(half, sorted(claim.gaps + other.gaps), min(claim.length, other.length))
+        self.claims = [joined, *(rest for rest in settled if rest not in pair)]
+        return self.joined()
 
     def settled(self) -> Iterator[Claim]:
         """What holds of the periods, once each has all its gaps."""

@@ -17,7 +17,7 @@ from tunectl.probe.jitter_warnings import CONSERVED_PPM
 from tunectl.probe.lengths import Lengths
 from tunectl.probe.raw import Clock, Cpu, conservation_ppm, read_raw
 from tunectl.shapes import Count
-from tunectl.wording import nanoseconds, written
+from tunectl.wording import nanoseconds, ppm
 
 SCHEMA = "tunectl.probe.selftest/1"
 _SHORTFALL_NS = 50
@@ -193,7 +193,7 @@ def _wrong(phase: Phase, cpu: Cpu, found: Recall, tick_ns: float, conserved_ppm:
     if not is_exact(cpu):
         yield "the recorder's account differs from the loop's: gaps went missing without being counted"
     if abs(conserved_ppm) > CONSERVED_PPM:
-        yield f"loops and gaps miss the run's length by {written('off_ppm', conserved_ppm)}"
+        yield f"loops and gaps miss the run's length by {ppm(conserved_ppm)}"
     if found.missed:
         yield f"{found.missed} of {len(phase.truths)} were not found"
     if phase.kind != "ipi" and shortfall_ns > _SHORTFALL_NS:

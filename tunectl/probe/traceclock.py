@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from tunectl.probe.causes import Event
 from tunectl.probe.raw import SAME_COUNTER, Clock, Cpu
-from tunectl.wording import written
+from tunectl.wording import ppm
 
 COUNTER, RAW = "x86-tsc", "mono_raw"  # in the order in which they are asked for
 CLOCKS = (COUNTER, RAW)
@@ -65,7 +65,7 @@ def problem(cpus: Iterable[Cpu], clock: Clock) -> str:
     if not clock.is_the_clocksource:
         return f"{RAW} goes by the clocksource {clock.kernel_source}, and the probe by {clock.source}"
     if abs(clock.drift_ppm) > _UNFENCED * (clock.error_ppm + clock.initial_error_ppm) + _ROUNDED_PPM:
-        return f"{RAW} and the counter went apart by {written('drift_ppm', clock.drift_ppm)} during the run"
+        return f"{RAW} and the counter went apart by {ppm(clock.drift_ppm)} during the run"
     for cpu in cpus:
         (before, before_ns), (after, after_ns) = cpu.clock_readings
         if cpu.clock_half_widths is None or before_ns >= after_ns or before >= after:
@@ -75,5 +75,5 @@ def problem(cpus: Iterable[Cpu], clock: Clock) -> str:
         apart_ppm = ((after - before) * 1e9 / (after_ns - before_ns) / clock.hz - 1) * 1e6
         doubt_ppm = sum(cpu.clock_half_widths) * 1e6 / (after - before)
         if abs(apart_ppm) > _UNFENCED * (clock.error_ppm + doubt_ppm) + _ROUNDED_PPM:
-            return f"{RAW} and the counter went apart by {written('apart_ppm', apart_ppm)} on CPU {cpu.cpu}"
+            return f"{RAW} and the counter went apart by {ppm(apart_ppm)} on CPU {cpu.cpu}"
     return ""

@@ -177,7 +177,10 @@ def word(state: str) -> str:
     return _WORDS.get(state, state)
 
 
-def odd_hosts(outliers: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[Mapping[str, Any]]]]:
+OddHost = tuple[str, list[Mapping[str, Any]]]  # its name, and its figures, the oddest first
+
+
+def odd_hosts(outliers: Sequence[Mapping[str, Any]]) -> list[OddHost]:
     """The outliers host by host, the oddest first."""
     found: dict[str, list[Mapping[str, Any]]] = {}
     for outlier in outliers:

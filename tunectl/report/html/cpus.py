@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tunectl.cpulist import parse_shown
+from tunectl.cpulist import parse_isolcpus, parse_shown
 from tunectl.errors import UsageError
 from tunectl.model import Outcome
 from tunectl.shapes import Cpu, CpuSets, Jitter, JudgedTarget
@@ -38,9 +38,13 @@ def _isolated(finding: JudgedTarget) -> set[int]:
     """The CPUs that it shows to be out of the scheduler's load balancing: by this boot's isolcpus=, or a partition."""
     if finding.knob == "cpuset.isolated":
         return _cpus(str(finding.observed)) if finding.outcome is Outcome.COMPLIANT else set()
-    words = str(finding.observed).split(",") if finding.knob == "boot.isolcpus" else []
-    flags = [word for word in words if word[:1].isalpha()]
-    return _cpus(",".join(words[len(flags) :])) if "domain" in flags or not flags else set()
+    if finding.knob != "boot.isolcpus" or finding.observed is None:
+        return set()
+    try:
+        isolated = parse_isolcpus(str(finding.observed))
+    except UsageError:
+        return set()
+    return set(isolated.cpus) if "domain" in isolated.flags else set()
 
 
 def _cell(cpu: int, role: str, of: Cpu | None, limit: float | None, khz: Mapping[int, float]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from tunectl.command import argv, as_data, quoted
@@ -12,6 +13,7 @@ from tunectl.report.hosts import (
     OWN_WORDS,
     STATES,
     Do,
+    OddHost,
     Why,
     causes,
     folded,
@@ -33,6 +35,7 @@ from tunectl.report.text.page import (
     heading,
     line,
     prose,
+    roomiest,
     wrap,
 )
 from tunectl.shapes import FIGURES
@@ -51,6 +54,22 @@ class _Room(NamedTuple):
     lines: int = 0  # of a paragraph; 0 is all of them, 1 makes a line of each cause and of each host
 
 
+class _Told(NamedTuple):
+    """A document, and what is found in it once for all rooms."""
+
+    body: Mapping[str, Any]
+    failing: Mapping[str, tuple[list[str], list[Why]]]  # by state, the hosts and why
+    to_do: list[Do]
+    odd: list[OddHost]
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any]) -> "_Told":
+        """What a page tells of it."""
+        hosts = {state: names for state in STATES[:-1] if (names := named(body["hosts"], state))}
+        failing = {state: (names, causes(body, state)) for state, names in hosts.items()}
+        return cls(body, failing, to_do(body), odd_hosts(body["outliers"]))
+
+
 _ROOMS = (_Room(FEW_CAUSES, FEW_CAUSES, 2), *(_Room(most, most // 2, 1) for most in range(FEW_CAUSES, 0, -1)))
 
 
@@ -60,27 +79,23 @@ def report(body: Mapping[str, Any], page: TextPage) -> None:
     counted = tally({"hosts": len(body["hosts"]), **Counter(map(state_of, body["hosts"]))})
     said = [f"session {session['name']}", session["selection"], f"began {session['at']}" if session["at"] else ""]
     screen.begin(page, verdict, f"{counted}; {MEANS.get(verdict, '')}", [" · ".join(filter(None, said))], counted)
-    for room in (_Room(),) if page.verbose else _ROOMS:
-        drawn = TextPage(page.width, page.verbose)
-        _parts(drawn, body, room)
-        if len(page.lines) + len(drawn.lines) <= _MAX_LINES:
-            break
-    page.lines += drawn.lines
+    rooms = (_Room(),) if page.verbose else _ROOMS
+    roomiest(page, rooms, partial(_parts, _Told.of(body)), lambda drawn: len(drawn.lines) <= _MAX_LINES)
 
 
-def _parts(page: TextPage, body: Mapping[str, Any], room: _Room) -> None:
+def _parts(told: _Told, page: TextPage, room: _Room) -> None:
     """What is wrong, what to do, who is unlike the others, and the counts."""
-    for state in STATES[:-1]:
-        _state(page, body, state, room)
-    listed = to_do(body)
+    body, listed = told.body, told.to_do
+    for state, (hosts, reasons) in told.failing.items():
+        _state(page, state, hosts, reasons, room)
     _to_do(page, [one for one in listed if not one.own_words], room)
     own = [(f"{_who(page, one.hosts, _LABEL)}: ", one.what) for one in listed if one.own_words]
     _texts(page, OWN_WORDS, own, room.fewer, room.lines)
-    _outliers(page, body["outliers"], body["outlier_rule"], room)
+    _outliers(page, told.odd, body["outlier_rule"], room)
     for group in body["groups"][: 0 if room.lines == 1 else room.most]:
         _group(page, group)
     _texts(page, "Warnings", [("- ", str(text)) for text in body["warnings"]], room.most, room.lines and 2)
-    _counts(page, body)
+    _counts(page, told)
 
 
 def _more(page: TextPage, listed: Sequence[object], shown: int | None, what: str, rest: str = "") -> None:
@@ -102,11 +117,8 @@ def _hosts(page: TextPage, state: str, hosts: Sequence[str]) -> None:
         line(page, styled, counted, "   ", first)
 
 
-def _state(page: TextPage, body: Mapping[str, Any], state: str, room: _Room) -> None:
+def _state(page: TextPage, state: str, hosts: Sequence[str], reasons: Sequence[Why], room: _Room) -> None:
     """The hosts of one state, and what holds them back: each cause once, the most urgent first."""
-    hosts, reasons = named(body["hosts"], state), causes(body, state)
-    if not hosts:
-        return
     _hosts(page, state, hosts)
     for number, why in enumerate(reasons[: room.most], 1):
         _cause(page, why, number, len(hosts), room)
@@ -167,9 +179,8 @@ def _texts(page: TextPage, title: str, texts: Sequence[tuple[str, str]], shown: 
     _more(page, texts, shown, "text")
 
 
-def _outliers(page: TextPage, outliers: Sequence[Mapping[str, Any]], rule: Mapping[str, Any], room: _Room) -> None:
+def _outliers(page: TextPage, hosts: Sequence[OddHost], rule: Mapping[str, Any], room: _Room) -> None:
     """Hosts unlike their peers, the oddest first; where there is little room, each with its oddest figure."""
-    hosts = odd_hosts(outliers)
     shown = hosts[: room.fewer]
     if not shown:
         return
@@ -177,7 +188,7 @@ def _outliers(page: TextPage, outliers: Sequence[Mapping[str, Any]], rule: Mappi
     rows = []
     for host, found in shown:
         for number, one in enumerate(found[:1] if room.lines == 1 else found):
-            measure = one["measure"]
+            measure = str(one["measure"])
             what = MEASURES.get(measure, measure) + ("" if one["worse"] else " (better)")
             figures = written(measure, one["value"]), written(measure, one["median"])
             rows.append(["" if number else host, what, *figures, times(one["ratio"]), f"{one['score']:.3g}"])
@@ -187,15 +198,16 @@ def _outliers(page: TextPage, outliers: Sequence[Mapping[str, Any]], rule: Mappi
     _more(page, hosts, room.fewer, "host")
 
 
-def _counts(page: TextPage, body: Mapping[str, Any]) -> None:
+def _counts(page: TextPage, told: _Told) -> None:
     """Who is ready to trade; and in one line how many were measured, and compared."""
+    body = told.body
     if ready := named(body["hosts"], "go"):
         _hosts(page, "go", ready)
     else:
         page.line()
     measured = sum(host["measured"] is not None for host in body["hosts"])
     compared = sum(len(group["compared"]) for group in body["groups"] if group["usual"])
-    said = f"{measured:,} measured, {compared:,} compared with peers, {len(odd_hosts(body['outliers'])):,} unlike them"
+    said = f"{measured:,} measured, {compared:,} compared with peers, {len(told.odd):,} unlike them"
     prose(page, said + ("" if page.verbose else ": -v lists them"), indent=2)
 
 

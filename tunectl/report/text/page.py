@@ -5,8 +5,9 @@ words; a command in a text must stay whole.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from typing import Any, NamedTuple, TypeVar
 
 from tunectl.report.escape import printable
 
@@ -86,6 +87,22 @@ class TextPage:
             banner(self, verdict, " · ".join(filter(None, (beside, short))))
         elif full:
             prose(self, full, style="dim")
+
+
+Size = TypeVar("Size")
+
+
+def roomiest(
+    page: TextPage, sizes: Iterable[Size], draw: Callable[[TextPage, Size], None], fits: Callable[[TextPage], bool]
+) -> None:
+    """What is drawn in the first of these sizes in which the page fits; the last one where it fits in none."""
+    for size in sizes:
+        drawn = copy(page)
+        drawn.lines = [*page.lines]
+        draw(drawn, size)
+        if fits(drawn):
+            break
+    page.lines = drawn.lines
 
 
 Part = str | tuple[str, str]  # a text, or a text and its style

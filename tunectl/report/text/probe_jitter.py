@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from tunectl.cpulist import named_cpus
@@ -22,9 +23,9 @@ from tunectl.report.story import story
 from tunectl.report.text import compare, screen
 from tunectl.report.text.budget import judged
 from tunectl.report.text.charts import histogram, sparklines
-from tunectl.report.text.page import TextPage, columns, heading, notes, prose
+from tunectl.report.text.page import TextPage, columns, heading, notes, prose, roomiest
 from tunectl.shapes import Cpu, Jitter, JitterLoaded, JitterRuns, Period, typed
-from tunectl.wording import looser_limits, nanoseconds, percent, plain, plural, seconds_of, written
+from tunectl.wording import looser_limits, nanoseconds, percent, plain, plural, ppm, seconds_of, written
 
 MAX_CPUS = 64  # rows of the table: the CPUs with the longest gaps
 _SIZES = ((6, 5, 3), (4, 4, 2), (2, 3, 1))  # CPUs, causes and periods on the first screen: the most that fits
@@ -44,16 +45,12 @@ def jitter(body: Mapping[str, Any], page: TextPage) -> None:
         measured(result, page)
         notes(page, result.warnings, "Warnings")
         return
-    for most in _SIZES:
-        drawn = TextPage(page.width)
-        _screen(drawn, result, *most)
-        if len(page.lines) + len(drawn.lines) <= _ROOM:
-            break
-    page.lines += drawn.lines
+    roomiest(page, _SIZES, partial(_screen, result), lambda drawn: len(drawn.lines) <= _ROOM)
 
 
-def _screen(page: TextPage, result: Jitter, most_cpus: int, most_causes: int, most_periods: int) -> None:
+def _screen(result: Jitter, page: TextPage, most: tuple[int, int, int]) -> None:
     """Below the verdict: what decides, and the first of all CPUs, causes and periods."""
+    most_cpus, most_causes, most_periods = most
     _story(page, result, 0)
     rows = limits_of(result)
     if any(row.share is not None for row in rows):
@@ -287,7 +284,7 @@ def account(page: TextPage, result: Jitter, indent: int) -> None:
     off = [abs(cpu.conservation_ppm) for cpu in result.cpus if cpu.conservation_ppm is not None]
     if off:
         worst = max(off)
-        said = "1 ppm" if worst < 1 else written("off_ppm", worst)
+        said = "1 ppm" if worst < 1 else ppm(worst)
         text = f"loops and gaps add up to the run's length within {said}"
         prose(page, text, indent=indent, style="dim" if worst <= 1000 else "red")
     elif page.verbose > 1:

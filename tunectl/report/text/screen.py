@@ -16,7 +16,21 @@ from tunectl.report.charts import LogScale, limit_axis
 from tunectl.report.escape import printable
 from tunectl.report.figures import Limited
 from tunectl.report.findings import WORDS, Group, counts, name_of
-from tunectl.report.text.page import Part, TextPage, banner, cell_len, columns, copied, cut, heading, line, prose, wrap
+from tunectl.report.text.page import (
+    Part,
+    Room,
+    TextPage,
+    banner,
+    cell_len,
+    columns,
+    copied,
+    cut,
+    heading,
+    line,
+    prose,
+    roomiest,
+    wrap,
+)
 from tunectl.report.urgency import Line, Urgent, outcome_of, unknown, urgent_of
 from tunectl.wording import few, plural
 
@@ -53,15 +67,19 @@ def fit(page: TextPage, draw: Callable[[TextPage], None]) -> None:
     """What is drawn in the largest room in which the page, with its last line, fits a screen; `-v` folds nothing."""
     most = MOST_OF_A_GO if page.last[0] in _WELL else MOST_LINES
     folds = () if page.verbose else _FOLDS
-    for room in accumulate(folds, lambda room, fold: room._replace(**dict([fold])), initial=page.room):
-        drawn = copy(page)
-        drawn.room, drawn.lines = room, [*page.lines]
+    rooms = accumulate(folds, lambda room, fold: room._replace(**dict([fold])), initial=page.room)
+
+    def in_room(drawn: TextPage, room: Room) -> None:
+        drawn.room = room
         draw(drawn)
-        lines = [*drawn.lines]
-        drawn.sign()
-        if len(drawn.lines) <= most:
-            break
-    page.lines = lines
+
+    def fits(drawn: TextPage) -> bool:
+        whole = copy(drawn)
+        whole.lines = [*drawn.lines]
+        whole.sign()
+        return len(whole.lines) <= most
+
+    roomiest(page, rooms, in_room, fits)
 
 
 def clipped(page: TextPage, text: str, *, indent: int = 0, label: str = "", style: str = "", lines: int = 2) -> None:
