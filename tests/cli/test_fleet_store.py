@@ -65,6 +65,23 @@ def test_a_folder_is_asked_before_the_columns(tunectl: Run, store: Path) -> None
     assert {one["name"]: one["answer"] for one in json.loads(done.out)["hosts"]}["tx-02"] == "document"
 
 
+@pytest.mark.parametrize(("session", "kept"), [("today", "columns of"), ("yesterday", "session")])
+def test_a_word_for_a_folder_here_and_a_session_is_neither(
+    tunectl: Run, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, session: str, kept: str
+) -> None:
+    """Its one good document would be a GO in place of the session's NO-GO."""
+    (tmp_path / session).mkdir()
+    (tmp_path / session / "tx-09.json").write_text(json.dumps(fresh("tx-09")))
+    there = tunectl("fleet", "report", session, "--store", store)
+    monkeypatch.chdir(tmp_path)
+    said = complaint(tunectl("fleet", "report", session, "--store", store), 2)
+    assert said.startswith(f"{session}: a folder here, and ")
+    assert kept in said
+    assert f"./{session} is the folder" in said
+    assert there.code != 0
+    assert tunectl("fleet", "report", f"./{session}", "--store", store).code == 0
+
+
 def test_a_folder_that_is_taken_in_today_and_made_last_week_is_no_answer_for_today(
     tunectl: Run, tmp_path: Path
 ) -> None:

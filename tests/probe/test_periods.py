@@ -310,6 +310,13 @@ def test_few_pauses_of_the_scheduler_are_enough(pauses: int, seconds: int, is_fi
     assert [one.name for one in found(gaps, seconds * SECOND, is_fifo)] == [THROTTLED] * named
 
 
+def test_pauses_of_the_scheduler_are_named_whatever_hides_the_moments_between_them() -> None:
+    pauses = comb(SECOND, 2.2 * SECOND, first=300 * MS, gap=50 * MS)
+    between = comb(SECOND, 2.2 * SECOND, first=799 * MS, gap=4 * MS)
+    told = found(sorted(pauses + between), 2.2 * SECOND, is_fifo=True)
+    assert [one.name for one in told] == [THROTTLED]
+
+
 def test_pauses_of_another_length_need_twelve() -> None:
     assert found(comb(SECOND, 11 * SECOND, gap=20 * MS), 11 * SECOND, is_fifo=True) == []
 

@@ -17,7 +17,8 @@ from tunectl.compare.compared import compared
 from tunectl.model import Document
 from tunectl.probe.document import read_document
 from tunectl.report import render
-from tunectl.shapes import fields_of
+from tunectl.report.cases import ended
+from tunectl.shapes import Wake, fields_of, replaced, typed
 
 _MOST = 40
 VOID: dict[str, Any] = {"throttled_us": 1}
@@ -210,3 +211,11 @@ def test_commands_are_no_backticks_and_bounds_are_a_range(tmp_path: Path) -> Non
 def test_what_a_sentence_quotes_stays_text(text: str, drawn: str) -> None:
     warned = sizes.contention() | {"warnings": [text]}
     assert f"<li>{drawn}</li>" in html_page(file("probe.contention", warned)).raw
+
+
+def test_what_is_void_is_no_result_though_it_has_figures() -> None:
+    """As the schema has it; a document that says both is somebody else's."""
+    result = typed(sizes.wake(), Wake)
+    void = replaced(result, cases=[replaced(case, is_void=True) for case in result.cases])
+    word, said, _ = ended(void)
+    assert (word, "-" in said) == ("no result", False)

@@ -359,6 +359,7 @@ LAX = interrupt(EVERYWHERE, HOUSEKEEPING, settable=None)  # before 6.12
 TRIED = Target("irq.affinity", "27")
 
 
+@pytest.mark.parametrize("upcoming", [MANAGED, None])
 @pytest.mark.parametrize(
     ("reading", "booted", "facts", "outcome", "changes"),
     [
@@ -374,10 +375,10 @@ TRIED = Target("irq.affinity", "27")
     ],
 )
 def test_whether_the_kernel_keeps_an_interrupt_off_itself_is_unknown_until_a_write_tells(
-    reading: Reading, booted: Isolcpus | None, facts: Facts, outcome: Outcome, changes: int
+    reading: Reading, booted: Isolcpus | None, facts: Facts, outcome: Outcome, changes: int, upcoming: Isolcpus | None
 ) -> None:
     settings = [Setting("irq.affinity", HOUSEKEEPING, ""), Setting("boot.isolcpus", booted or MANAGED, "")]
-    isolcpus = read("boot.isolcpus", booted, facts=facts_of(booted=booted, upcoming=booted))
+    isolcpus = read("boot.isolcpus", booted, facts=facts_of(booted=booted, upcoming=upcoming))
     plan = diff(settings, [reading, isolcpus], facts, (), TODAY)
     assert plan.findings[0].outcome is outcome
     assert [change.value for change in plan.changes if change.knob == "irq.affinity"] == [HOUSEKEEPING] * changes

@@ -27,7 +27,7 @@ from tunectl.fleet.documents import parse_hosts
 from tunectl.fleet.keep import Taken, read_manifest, set_most, take_in
 from tunectl.fleet.records import Asked, Session
 from tunectl.fleet.spread import answered
-from tunectl.fleet.store import LARGEST_LIST, default_store, read_session, session_directory, sessions
+from tunectl.fleet.store import LARGEST_LIST, ambiguous, default_store, read_session, session_directory, sessions
 from tunectl.host import lockfile
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.identity import read_identity
@@ -227,6 +227,8 @@ def named(store: Store, name: str) -> tuple[Session, bool]:
     """A session by its name or directory; is it in columns only? Its folder may be newer, and is asked first."""
     directory = session_directory(folders_in(store), name)
     kept = read_manifest(store).sessions.get(name)
+    if kept and str(directory) == name and not (folders_in(store) / name).is_dir():
+        raise ambiguous(name, f"a session in the columns of {store}")
     return Session(name, str(directory), kept.at if kept else ""), kept is not None and not directory.is_dir()
 
 

@@ -109,9 +109,19 @@ def write_file(path: Path, data: bytes) -> Path:
 
 
 def session_directory(store: Path, session: str) -> Path:
-    """Where a session is that is known by its name in the store, or by its directory."""
+    """Where a session is that is known by its name in the store, or by its directory. UsageError where both are."""
     path = Path(session)
-    return store / session if os.sep not in session and not path.is_dir() else path
+    if os.sep in session or not path.is_dir():
+        return path if os.sep in session else store / session
+    kept = store / session
+    if kept.is_dir() and not kept.samefile(path):
+        raise ambiguous(session, f"the session {kept}")
+    return path
+
+
+def ambiguous(session: str, kept: str) -> UsageError:
+    """For a word that names a folder here and what was kept: neither may be judged in the other's place."""
+    return UsageError(f"{session}: a folder here, and {kept}", f"./{session} is the folder; the other from elsewhere")
 
 
 def read_session(directory: Path, hosts: Sequence[str] | None = None) -> Session:

@@ -8,7 +8,7 @@ from tunectl.wording import plural
 
 def ended(result: CaseTable) -> tuple[str, str, str]:
     """`measured`, "36 cases, 2 void", and where none is a result why, and what would help; by its budget, if it has."""
-    cases, results = result.cases, sum(case.n > 0 for case in result.cases)
+    cases, results = result.cases, sum(case.n > 0 and not case.is_void for case in result.cases)
     void = sum(case.is_void for case in cases)
     counted = ((void, "void"), (len(cases) - results - void, "not measured"))
     said = ", ".join([plural(len(cases), "case"), *(f"{count:,} {word}" for count, word in counted if count)])

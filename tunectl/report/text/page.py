@@ -27,6 +27,7 @@ class Room(NamedTuple):
     figures: int = 5
     steps: int = 7
     waivers: int = 5  # that have a line each
+    expired: int = _ALL  # lines of the names of expired ones
     notes: int = 3
 
 
