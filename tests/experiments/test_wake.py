@@ -18,7 +18,7 @@ import pytest
 from tests.cli.places import PROGRAM, environment
 from tests.experiments import native, test_feed_hosts
 from tests.probe.conftest import Probe
-from tests.probe.running import until_child, until_named
+from tests.probe.running import links, until_child, until_named
 from tests.probe.spy import spying_on
 from tests.schemas import fits
 from tunectl.errors import TunectlError, UsageError
@@ -203,12 +203,12 @@ def test_all_descriptors_of_a_set_are_there(program: Path, pair: str) -> None:
     argv = words(program, pair, "pipe:epoll:60000", fds=50)
     child = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
     until_named(child.pid, "wake-sender", "wake-receiver")
-    inside = [os.readlink(path) for path in Path(f"/proc/{child.pid}/fd").glob("*")]
-    (loop,) = (path for path in Path(f"/proc/{child.pid}/fd").glob("*") if "eventpoll" in os.readlink(path))
-    watched = Path(f"/proc/{child.pid}/fdinfo/{loop.name}").read_text().count("tfd:")
+    inside = links(child.pid)
+    (loop,) = (number for number, name in inside.items() if "eventpoll" in name)
+    watched = Path(f"/proc/{child.pid}/fdinfo/{loop}").read_text().count("tfd:")
     child.terminate()
     child.communicate(timeout=30)
-    assert (watched, sum("eventfd" in name for name in inside)) == (50, 49)
+    assert (watched, sum("eventfd" in name for name in inside.values())) == (50, 49)
 
 
 def test_a_working_set_is_written_to_between_messages(probe: Probe, pair: str) -> None:

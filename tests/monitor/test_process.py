@@ -21,7 +21,7 @@ from tests.cli.places import needs_mounts, this_host_file
 from tests.conftest import write_host_file
 from tests.hosts.builder import HostFactory
 from tests.monitor.process import HOST_FILE, Monitor, Systemd, limit_of, notified, running
-from tunectl.cpulist import parse_shown
+from tests.probe.running import threads
 
 pytestmark = pytest.mark.slow
 
@@ -296,19 +296,14 @@ def test_a_device_event_is_looked_at_before_the_next_turn(tmp_path: Path) -> Non
         monitor.wait_for(lambda: cycles() > 0)
         if any("device events are not heard" in line for line in monitor.said()):
             pytest.skip("no udev here")
-        used = {line for path in Path(f"/proc/{monitor.process.pid}/task").glob("*/status") for line in allowed(path)}
-        assert str(last) not in used  # no thread of it may run there
+        used = {cpu for thread in threads(monitor.process.pid) for cpu in thread.allowed}
+        assert used
+        assert last not in used  # no thread of it may run there
         first = cycles()
         if subprocess.run([*inside, "ip", "link", "add", "d9", "type", "veth"], capture_output=True).returncode:
             pytest.skip("this kernel has no veth")
         monitor.wait_for(lambda: cycles() > first)
         assert monitor.end() == 0
-
-
-def allowed(status: Path) -> set[str]:
-    """The CPUs of one thread, each as text."""
-    line = next(line for line in status.read_text().splitlines() if line.startswith("Cpus_allowed_list:"))
-    return set(map(str, parse_shown(line.partition(":")[2])))
 
 
 def test_misses_just_before_a_reload_fire_and_the_path_stays(tmp_path: Path) -> None:

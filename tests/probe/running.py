@@ -4,6 +4,7 @@ Nothing here waits for a fixed time. A busy machine starts a process late, and l
 kernel says both, in /proc/PID/task/TID/schedstat and stat (proc(5), Documentation/scheduler/sched-stats.rst).
 """
 
+import os
 import signal
 import subprocess
 import time
@@ -47,7 +48,7 @@ def until_measuring(pid: int, workers: int = 1) -> list[Thread]:
     None where the process ended before it had so much, as a short run does on a very busy machine.
     """
     deadline = time.monotonic() + 30
-    while time.monotonic() < deadline and not _has_ended(pid):
+    while time.monotonic() < deadline and not has_ended(pid):
         busy = [one for one in threads(pid) if one.tid != pid and one.ran_ns > _MEASURING_NS]
         if len(busy) >= workers:
             return busy
@@ -55,8 +56,29 @@ def until_measuring(pid: int, workers: int = 1) -> list[Thread]:
     return []
 
 
-def _has_ended(pid: int) -> bool:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+def has_ended(pid: int) -> bool:
+    """Gone, or a zombie that nobody has asked about yet."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def until_ended(pid: int, limit_s: float = 30.0) -> bool:
+    """Whether it has ended within so long."""
+    deadline = time.monotonic() + limit_s
+    while not (ended := has_ended(pid)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return ended
+
+
+def links(pid: int) -> dict[int, str]:
+    """What the open descriptors of a process are, by number."""
+    found = {}
+    for path in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # it may be closed meanwhile
+            found[int(path.name)] = os.readlink(path)
+    return found
 
 
 def until_child(pid: int) -> int:
@@ -64,8 +86,9 @@ def until_child(pid: int) -> int:
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
         for path in Path(f"/proc/{pid}/task").glob("*/children"):
-            if children := path.read_text().split():
-                return int(children[0])
+            with suppress(OSError):  # a thread may end meanwhile
+                if children := path.read_text().split():
+                    return int(children[0])
         time.sleep(0.005)
     raise AssertionError(f"process {pid} starts none")
 
@@ -73,12 +96,12 @@ def until_child(pid: int) -> int:
 def until_named(pid: int, *names: str) -> list[Thread]:
     """The threads of these names, once all are there; AssertionError where the process ends before."""
     deadline = time.monotonic() + 30
-    while time.monotonic() < deadline and not _has_ended(pid):
+    while time.monotonic() < deadline and not has_ended(pid):
         found = [one for one in threads(pid) if one.name in names]
         if len(found) == len(names):
             return found
         time.sleep(0.005)
-    stands = "has ended" if _has_ended(pid) else f"runs, with {threads(pid)}"
+    stands = "has ended" if has_ended(pid) else f"runs, with {threads(pid)}"
     raise AssertionError(f"process {pid} has no threads {names}: it {stands}")
 
 
@@ -114,7 +137,7 @@ def _until_running(pid: int) -> None:
     before = sum(one.ran_ns for one in threads(pid))
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline and sum(one.ran_ns for one in threads(pid)) < before + 20_000_000:
-        if _has_ended(pid):
+        if has_ended(pid):
             return
         time.sleep(0.005)
 

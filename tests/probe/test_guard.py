@@ -20,7 +20,7 @@ from tunectl.host.procs import hidden_threads
 from tunectl.host.sysroot import Sysroot
 from tunectl.probe.explain import explained
 
-from .running import ENDED_BY_TEST_S, threads, until_child, until_measuring, until_named
+from .running import ENDED_BY_TEST_S, threads, until_child, until_ended, until_measuring, until_named
 
 Jitter = Callable[..., dict[str, Any]]
 pytestmark = [
@@ -325,17 +325,6 @@ def test_one_under_fifo_is_no_trap_either_while_memory_is_locked(program: Path) 
         _ends_behind(probe, one)
 
 
-def _gone(pid: int, within_s: float = 20.0) -> bool:
-    deadline = time.monotonic() + within_s
-    while time.monotonic() < deadline:
-        with suppress(OSError):
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
-                time.sleep(0.02)
-                continue
-        return True
-    return False
-
-
 def _orphan(program: Path, prefix: str, *words: str) -> int:
     """The process id of a probe whose shell was killed."""
     command = f"{prefix} {program} jitter --cpus {CPU} --duration {ENDED_BY_TEST_S} {' '.join(words)} >/dev/null & wait"
@@ -349,7 +338,7 @@ def _orphan(program: Path, prefix: str, *words: str) -> int:
 @pytest.mark.slow
 @pytest.mark.usefixtures("hangups")
 def test_it_ends_with_its_parent(program: Path) -> None:
-    assert _gone(_orphan(program, ""), within_s=ENDED_BY_TEST_S / 2)
+    assert until_ended(_orphan(program, ""), ENDED_BY_TEST_S / 2)
 
 
 @pytest.mark.slow
@@ -357,7 +346,7 @@ def test_it_ends_with_its_parent(program: Path) -> None:
 def test_it_ends_with_its_parent_where_an_engine_holds_its_cpu(program: Path) -> None:
     with engine(priority=50) as one:
         pid = _orphan_behind(program, one)
-        assert _gone(pid, within_s=ENDED_BY_TEST_S / 2)
+        assert until_ended(pid, ENDED_BY_TEST_S / 2)
         assert one.poll() is None
 
 
@@ -375,7 +364,7 @@ def _orphan_behind(program: Path, one: subprocess.Popen[str]) -> int:
 @pytest.mark.slow
 def test_under_nohup_it_goes_on(program: Path) -> None:
     pid = _orphan(program, "trap '' HUP; exec", "--intrude")  # whoever else wants the CPU is not what this is about
-    assert _gone(pid, within_s=0.5) is False or pid < 0
+    assert until_ended(pid, 0.5) is False or pid < 0
     os.kill(pid, signal.SIGKILL)
 
 

@@ -15,6 +15,7 @@ from tests.schemas import fits
 from tunectl.probe.explain import explained
 
 from .conftest import SHORT_S, Probe
+from .running import until_ended
 
 pytestmark = pytest.mark.pins
 
@@ -24,19 +25,6 @@ def lines_of(text: str) -> list[dict[str, Any]]:
     for line in found:
         fits("probe.sentinel", line)
     return found
-
-
-def wait_until_gone(pid: int, limit_s: float = 30.0) -> bool:
-    """Ended: gone, or a zombie nobody has asked about yet."""
-    deadline = time.monotonic() + limit_s
-    while time.monotonic() < deadline:
-        try:
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-                return True
-        except FileNotFoundError:
-            return True
-        time.sleep(0.02)
-    return False
 
 
 def test_each_line_tells_the_clock_and_the_gaps(probe: Probe, cpu: int) -> None:
@@ -88,11 +76,11 @@ def test_it_ends_with_its_parent(program: Path, cpu: int) -> None:
     assert parent.stdout is not None
     pid = int(parent.stdout.readline())
     time.sleep(0.3)
-    assert not wait_until_gone(pid, 0.1)
+    assert not until_ended(pid, 0.1)
     parent.kill()
     parent.wait()
     parent.stdout.close()
-    assert wait_until_gone(pid)
+    assert until_ended(pid)
 
 
 @pytest.mark.slow

@@ -1,12 +1,12 @@
 """Hooks: no shell, the alert on standard input, a clean environment, an end in time."""
 
 import json
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.monitor.receivers.samples import HOST, fired, over
+from tests.probe.running import until_ended
 from tunectl.address import DeliveryError
 from tunectl.errors import UsageError
 from tunectl.host.run import run
@@ -61,15 +61,7 @@ def test_a_hook_that_does_not_end_is_killed_with_all_it_started(tmp_path: Path) 
         assert f"did not end within {limit_s} s" in str(error)
         if out.exists() and out.read_text():
             break
-    while alive(int(out.read_text())):
-        time.sleep(0.02)
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+    assert until_ended(int(out.read_text()))
 
 
 def test_a_hook_that_says_a_lot_and_reads_nothing(tmp_path: Path) -> None:
