@@ -320,6 +320,28 @@ def test_without_a_whole_journal_nobody_knows_which_interrupt_the_kernel_manages
     assert f"the journal {state}" in found[0].reason
 
 
+@pytest.mark.parametrize("isolcpus", ["managed", "unmanaged"])
+@pytest.mark.parametrize(
+    ("booted", "outcome"),
+    [
+        ("managed_irq,2-3", "unreadable"),
+        ("domain,2-3", "drifted"),
+        ("managed_irq,2", "drifted"),
+        ("managed_irq,2-x", "drifted"),
+    ],
+)
+def test_what_managed_irq_keeps_off_is_known_whoever_set_it(
+    lab4: Path, isolcpus: str, booted: str, outcome: str
+) -> None:
+    left_alone = '[knobs]\n"boot.isolcpus" = "unmanaged"\n' if isolcpus == "unmanaged" else ""
+    write_host_file(lab4, LOW_LATENCY + left_alone)
+    boots_with(lab4, f"isolcpus={booted}")
+    irq = next(path for path in (lab4 / "proc/irq").iterdir() if (path / "effective_affinity_list").exists())
+    (irq / "effective_affinity_list").write_text("0\n")
+    (irq / "smp_affinity_list").write_text("0-3\n")
+    assert [one.outcome for one in findings(lab4, "irq.affinity") if one.instance == irq.name] == [outcome]
+
+
 def test_a_host_on_which_apply_never_ran_or_everything_was_restored_misses_no_journal(lab4: Path) -> None:
     write_host_file(lab4, LOW_LATENCY)
     (lab4 / "var/lib/tunectl").mkdir(parents=True, exist_ok=True)

@@ -359,30 +359,29 @@ LAX = interrupt(EVERYWHERE, HOUSEKEEPING, settable=None)  # before 6.12
 TRIED = Target("irq.affinity", "27")
 
 
-@pytest.mark.parametrize("upcoming", [MANAGED, None])
+KEPT = Facts(managed_kept=ISOLATED)
+
+
 @pytest.mark.parametrize(
-    ("reading", "booted", "facts", "outcome", "changes"),
+    ("reading", "facts", "outcome", "changes"),
     [
-        (LAX, MANAGED, Facts(), Outcome.UNREADABLE, 1),  # only a write tells
-        (LAX, MANAGED, Facts(refused=frozenset({TRIED})), Outcome.COMPLIANT, 0),
-        (LAX, MANAGED, Facts(moved=frozenset({TRIED})), Outcome.DRIFTED, 1),
-        (LAX, None, Facts(), Outcome.DRIFTED, 1),  # nothing keeps it off these CPUs
-        (LAX, Isolcpus(frozenset({"domain"}), ISOLATED), Facts(), Outcome.DRIFTED, 1),
-        (LAX, Isolcpus(frozenset({"managed_irq"}), frozenset({2})), Facts(), Outcome.DRIFTED, 1),
-        (interrupt(EVERYWHERE, HOUSEKEEPING, settable=True), MANAGED, Facts(), Outcome.DRIFTED, 1),
-        (interrupt(EVERYWHERE, HOUSEKEEPING, settable=False), MANAGED, Facts(), Outcome.COMPLIANT, 0),
-        (interrupt(EVERYWHERE, ISOLATED, settable=None), MANAGED, Facts(), Outcome.DRIFTED, 1),
+        (LAX, KEPT, Outcome.UNREADABLE, 1),  # only a write tells
+        (LAX, KEPT._replace(refused=frozenset({TRIED})), Outcome.COMPLIANT, 0),
+        (LAX, KEPT._replace(moved=frozenset({TRIED})), Outcome.DRIFTED, 1),
+        (LAX, Facts(), Outcome.DRIFTED, 1),  # nothing keeps it off these CPUs
+        (LAX, Facts(managed_kept=frozenset({2})), Outcome.DRIFTED, 1),
+        (interrupt(EVERYWHERE, HOUSEKEEPING, settable=True), KEPT, Outcome.DRIFTED, 1),
+        (interrupt(EVERYWHERE, HOUSEKEEPING, settable=False), KEPT, Outcome.COMPLIANT, 0),
+        (interrupt(EVERYWHERE, ISOLATED, settable=None), KEPT, Outcome.DRIFTED, 1),
     ],
 )
 def test_whether_the_kernel_keeps_an_interrupt_off_itself_is_unknown_until_a_write_tells(
-    reading: Reading, booted: Isolcpus | None, facts: Facts, outcome: Outcome, changes: int, upcoming: Isolcpus | None
+    reading: Reading, facts: Facts, outcome: Outcome, changes: int
 ) -> None:
-    settings = [Setting("irq.affinity", HOUSEKEEPING, ""), Setting("boot.isolcpus", booted or MANAGED, "")]
-    isolcpus = read("boot.isolcpus", booted, facts=facts_of(booted=booted, upcoming=upcoming))
-    plan = diff(settings, [reading, isolcpus], facts, (), TODAY)
-    assert plan.findings[0].outcome is outcome
-    assert [change.value for change in plan.changes if change.knob == "irq.affinity"] == [HOUSEKEEPING] * changes
-    assert [task.kind for task in plan.findings[0].fix.tasks] == [Kind.APPLY] * changes
+    plan = planned("irq.affinity", HOUSEKEEPING, reading, facts=facts)
+    assert judged(plan).outcome is outcome
+    assert [change.value for change in plan.changes] == [HOUSEKEEPING] * changes
+    assert [task.kind for task in judged(plan).fix.tasks] == [Kind.APPLY] * changes
 
 
 # ---- boot arguments: asked, next boot, this boot, kernel

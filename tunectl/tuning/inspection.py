@@ -30,6 +30,7 @@ from tunectl.hostfile.profile import NO_TEXTS, Texts
 from tunectl.hostfile.shape import HostFile
 from tunectl.hostfile.toml import read_toml
 from tunectl.knobs import KNOBS
+from tunectl.knobs.drivers.bootargs import managed_kept
 from tunectl.knobs.drivers.bootline import next_words
 from tunectl.knobs.row import JOURNAL_GONE, JOURNAL_HIDDEN, JOURNAL_IN_PART, Driver, Facts, Lasting, View
 from tunectl.model import Finding, HostId, Outcome, Plan, Reading, Setting, Severity, State, Target
@@ -158,7 +159,7 @@ class Inspection(NamedTuple):
         view = self.view()
         readings = observe(view, chosen)
         trouble = self.journal_trouble()
-        facts = self._facts(readings, trouble)
+        facts = self._facts(readings, trouble)._replace(managed_kept=managed_kept(view))
         if any(KNOBS[setting.knob].absence.by_words for setting in chosen):
             facts = facts._replace(next_words=next_words(view), modules=facts.modules or self._modules())
         plan = diff(chosen, readings, facts, self.config.waivers, self.today)

@@ -6,7 +6,6 @@ from typing import Any
 from tunectl.fix import APPLY, NOTHING, to_decide
 from tunectl.host.refusals import AS_ROOT, DENIED
 from tunectl.knobs import KNOBS, in_order
-from tunectl.knobs.drivers.bootargs import BootFacts
 from tunectl.knobs.row import Facts, Judgement, Knob, judge_value
 from tunectl.model import (
     NEXT_BOOT,
@@ -56,22 +55,12 @@ def diff(
                 changes.setdefault(knob.name, []).append(_change(knob, setting, reading, judgement))
         if knob.name == "boot.isolcpus":
             pending = any(finding.outcome is Outcome.PENDING_REBOOT for finding in found)
-            facts = facts._replace(
-                managed_pending=pending and "managed_irq" in setting.value.flags,
-                managed_kept=_kept_free(by_knob[knob.name]),
-            )
+            facts = facts._replace(managed_pending=pending and "managed_irq" in setting.value.flags)
     ordered = tuple(change for name in in_order(list(changes)) for change in changes[name])
     reported = tuple(finding for setting in settings for finding in findings[setting.knob])
     reported = _with_next_boot(reported, waivers, today)
     reported += tuple(idle_waivers([waiver for waiver in waivers if waiver.knob in (*KNOBS, NEXT_BOOT)], reported))
     return _plan(ordered, reported)
-
-
-def _kept_free(isolcpus: Iterable[Reading]) -> frozenset[int]:
-    """The CPUs that this boot's isolcpus=managed_irq keeps free, whatever is wanted of the next one."""
-    found = (reading.facts for reading in isolcpus)
-    booted = (one.booted for one in found if isinstance(one, BootFacts) and one.accepted)
-    return next((value.cpus for value in booted if value and "managed_irq" in value.flags), frozenset())
 
 
 def _with_next_boot(findings: tuple[Finding, ...], waivers: Sequence[Waiver], today: str) -> tuple[Finding, ...]:

@@ -15,7 +15,7 @@ from tunectl.bootloader.housekeeping import WORDS, Machine, explain, shares_of, 
 from tunectl.bootloader.oneshot import tried_line
 from tunectl.bootloader.words import Desired, given
 from tunectl.command import argv, as_data
-from tunectl.cpulist import MAX_CPUS, Isolcpus, format_cpulist, named_cpus, parse_shown
+from tunectl.cpulist import MAX_CPUS, CpuSet, Isolcpus, format_cpulist, named_cpus, parse_shown
 from tunectl.errors import UsageError
 from tunectl.fix import APPLY, NOTHING, Fix, in_turn, to_decide, to_type
 from tunectl.host.cpusets import ISOLATED, NOHZ_FULL, read_cpu_list
@@ -374,6 +374,12 @@ def _unknown_here(view: View, key: str) -> str:
 
 def _gives(knob: Knob, value: Any, want: Any) -> bool:
     return value is not None and satisfies(knob.match, value, want)
+
+
+def managed_kept(view: View) -> CpuSet:
+    """The CPUs that this boot's isolcpus=managed_irq keeps free, whatever is wanted of the next one."""
+    share = shares_of(parse_cmdline(view.root.get_text("proc/cmdline")), machine_for(view)).get("managed_irq")
+    return share.cpus if share else frozenset()
 
 
 @once
