@@ -13,7 +13,7 @@ from .fixes import unprinted
 from .follow import APPLY, CI_KINDS, steps
 from .lab import Lab
 from .playing import Outcome, failing, line, look, play_round
-from .product import findings, tunectl
+from .product import tunectl
 from .rows import FIRST, ROUNDS
 from .sabotage import Kind, Sabotage
 
