@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -128,5 +128,6 @@ def _link(source: str, target: str) -> None:
 def _forget_old(kept: Path) -> None:
     """What no test has used for two weeks. Locks stay: somebody may wait for one."""
     for folder in kept.iterdir():
-        if folder.is_dir() and folder.stat().st_mtime < time.time() - _KEPT_S:
-            shutil.rmtree(folder, ignore_errors=True)
+        with suppress(FileNotFoundError):  # another run forgets, too
+            if folder.is_dir() and folder.stat().st_mtime < time.time() - _KEPT_S:
+                shutil.rmtree(folder, ignore_errors=True)
