@@ -40,8 +40,10 @@ def built(target: str, *variables: str) -> Path:
         if not (folder / _FINISHED).exists():
             _make(folder, target, variables)
         now = time.time()
-        for path in [*folder.rglob("*"), folder]:
-            os.utime(path, (now, now))
+        # Not each time: another may have `make` look at the files at this moment.
+        if folder.stat().st_mtime < max(now - 24 * 3600, *(path.stat().st_mtime for path in sources())):
+            for path in [*folder.rglob("*"), folder]:
+                os.utime(path, (now, now))
     return folder
 
 

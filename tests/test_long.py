@@ -23,7 +23,8 @@ def test_each_result_is_noted_with_its_commit(tmp_path: Path, capsys: pytest.Cap
     assert {one.commit for one in results.values()} == {"abc"}
     assert (tmp_path / "good.log").read_text() == "fine\n"
     assert [passed(results, part.name, "abc") for part in parts] == [True, False, False]
-    assert f"| good | it works | passed | abc | {results['good'].day} | {results['good'].seconds / 60:.1f} |" in capsys.readouterr().out
+    minutes = f"{results['good'].seconds / 60:.1f}"
+    assert f"| good | it works | passed | abc | {results['good'].day} | {minutes} |" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("now", ["abd", "abc+", "abd+"])
