@@ -45,8 +45,8 @@ class Experiment(NamedTuple):
 WAKE = Experiment(
     "wake",
     f"{HERE} --mechanisms pipe,udp --waiting block,minimal --idle-ms 0 --messages 5",
-    ("sent", "lost"),
-    [[5, 0]] * 4,
+    ("mechanism", "sent"),  # a receiver that stalls for a second loses the last: tests/experiments/test_wake.py
+    [["pipe", 5], ["pipe", 5], ["udp", 5], ["udp", 5]],
     f"{HERE} --mechanisms pipe --waiting block --idle-ms 50 --messages 2000",
 )
 FEEDING = Experiment(
