@@ -76,7 +76,7 @@ def test_the_isolated_cpus_are_empty_without_a_reboot(asked: Lab) -> None:
         assert (applied.code, failed) == (0, []), findings(applied.json, "drifted", "unreadable", "error")
         assert asked.read(PARTITION) == "isolated"
         assert cpus(asked.read(EFFECTIVE)) == {0, 1}
-        measured = []  # a pause of the emulator within an interrupt is no idle time
+        measured: list[list[float]] = []  # a pause of the emulator within an interrupt is no idle time
         while not (measured and min(measured[-1][2:]) > 0.95 and max(measured[-1][:2]) < 0.3):
             assert len(measured) < 5, measured
             measured.append(idle_shares(asked))

@@ -141,7 +141,7 @@ def test_ten_thousand_hosts_are_searched_paged_and_read_at_once(tmp_path: Path) 
     """The bar is two seconds until the page answers; the limit here is a busy machine's."""
     made = large(10_000)
     assert len(made.raw.encode()) < 3_000_000
-    tries = []
+    tries: list[Any] = []
     while not tries or (max(tries[-1][-2:]) >= 10_000 and len(tries) < 3):  # a machine that stalls does not each time
         tries.append(played(made, LARGE, tmp_path))
     *found, ready, took = tries[-1]
