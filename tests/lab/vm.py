@@ -88,7 +88,7 @@ class Vm:
             )
             try:
                 # The lab yields to whoever works at this machine.
-                run(["nice", "-n", "5", *argv, *extra], timeout=60)
+                run(["nice", "-n", "5", *argv, *extra], timeout=300)
                 break
             except LabError as error:
                 if not left or "host forwarding" not in str(error):  # else another has taken the port meanwhile
