@@ -72,7 +72,7 @@ def started(*words: object, env: Mapping[str, str] | None = None, **more: Any) -
     return subprocess.Popen([*PROGRAM, *map(str, words)], env=environment(env), **pipes)
 
 
-def wait_until_it_waits(process: subprocess.Popen[str], *, for_its_child: bool = False) -> None:
+def wait_until_it_waits(process: subprocess.Popen[Any], *, for_its_child: bool = False) -> None:
     """Until it only waits: it and all that it started sleep, and use no CPU time. A busy machine delays that.
 
     `for_its_child`: what it started may be at work. Seen again and again: that a pause of this machine was between two
