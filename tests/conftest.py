@@ -46,6 +46,7 @@ LOW_LATENCY = 'profile = "low-latency"\nisolated = "2-3"\n'
 
 def pytest_configure(config: pytest.Config) -> None:
     gc.set_threshold(20_000, 20, 20)  # the usual 700 objects cost a twentieth of all CPU time here
+    os.umask(0o022)  # recorded hosts are for others to read, too
     hear_interrupts()
     write_to_memory()
     if config.getoption("-m") == "quick":
