@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -40,8 +40,10 @@ def built(target: str, *variables: str) -> Path:
         if not (folder / _FINISHED).exists():
             _make(folder, target, variables)
         now = time.time()
-        for path in [*folder.rglob("*"), folder]:
-            os.utime(path, (now, now))
+        # Not each time: another may have `make` look at the files at this moment.
+        if folder.stat().st_mtime < max(now - 24 * 3600, *(path.stat().st_mtime for path in sources())):
+            for path in [*folder.rglob("*"), folder]:
+                os.utime(path, (now, now))
     return folder
 
 
@@ -128,5 +130,6 @@ def _link(source: str, target: str) -> None:
 def _forget_old(kept: Path) -> None:
     """What no test has used for two weeks. Locks stay: somebody may wait for one."""
     for folder in kept.iterdir():
-        if folder.is_dir() and folder.stat().st_mtime < time.time() - _KEPT_S:
-            shutil.rmtree(folder, ignore_errors=True)
+        with suppress(FileNotFoundError):  # another run forgets, too
+            if folder.is_dir() and folder.stat().st_mtime < time.time() - _KEPT_S:
+                shutil.rmtree(folder, ignore_errors=True)

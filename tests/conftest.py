@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests import sections
 from tests.hosts.builder import HostFactory
@@ -34,8 +34,8 @@ TUNECTL = Path(sysconfig.get_path("scripts")) / "tunectl"
 # As for root by sudo, whose PATH has the program: what is printed names it by its name (tests/cli/test_typed.py).
 os.environ.update(SUDO_UID="0", PATH=f"{TUNECTL.parent}:{os.environ['PATH']}")
 # Shared machines stall for longer than any sensible deadline; speed is measured in tests/bench.
-settings.register_profile("tunectl", deadline=None)
-settings.register_profile("quick", deadline=None, max_examples=10)
+settings.register_profile("tunectl", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", settings.get_profile("tunectl"), max_examples=10)
 settings.load_profile("tunectl")
 TESTS = Path(__file__).parent
 MEMORY = Path("/dev/shm")
@@ -46,6 +46,7 @@ LOW_LATENCY = 'profile = "low-latency"\nisolated = "2-3"\n'
 
 def pytest_configure(config: pytest.Config) -> None:
     gc.set_threshold(20_000, 20, 20)  # the usual 700 objects cost a twentieth of all CPU time here
+    os.umask(0o022)  # recorded hosts are for others to read, too
     hear_interrupts()
     write_to_memory()
     if config.getoption("-m") == "quick":

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from tests.ran import Ran
 
-LIMIT_S = 120
+LIMIT_S = 300
 NOBODY = 65534
 DROP = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps=-all")
 _ROOT = Path(__file__).parent.parent
@@ -62,7 +62,7 @@ class Starter:
     def close(self) -> None:
         """Ends the server and waits for it."""
         self._ours.close()
-        self._server.wait(timeout=30)
+        self._server.wait(timeout=60)
 
 
 _SHARED: dict[bool, Starter] = {}

@@ -109,7 +109,7 @@ def play(environment: dict[str, str], tmp_path: Path) -> Play:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=300,
+            timeout=900,
         )
         assert "Traceback" not in done.stdout, done.stdout
         return Played(done.returncode, done.stdout)
@@ -135,7 +135,7 @@ def module(collections: Path) -> Module:
             input=json.dumps({"ANSIBLE_MODULE_ARGS": given}),
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
         )
         assert "Traceback" not in done.stderr, done.stderr
         return {**json.loads(done.stdout), "_raw": done.stdout}

@@ -20,7 +20,7 @@ set timeout=0; export timeout
 """
 # GRUB has tried an entry, and waits for somebody at the keyboard.
 _WAITS = (b"Failed to boot", b"Press any key", b"grub>", b"Minimal BASH-like", b"GNU GRUB  version")
-_PATIENCE_S = 20.0
+_PATIENCE_S = 120.0
 
 
 def run(directory: Path) -> list[str] | None:

@@ -31,7 +31,7 @@ def ask_shell(shell: tuple[str, ...], texts: list[str], below: Path) -> list[str
         cwd=below,
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        timeout=20,
+        timeout=60,
         check=False,
     )
     return None if done.returncode else done.stdout.decode().split("\0")[:-1]

@@ -13,6 +13,7 @@ import tempfile
 import termios
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -71,18 +72,33 @@ def started(*words: object, env: Mapping[str, str] | None = None, **more: Any) -
     return subprocess.Popen([*PROGRAM, *map(str, words)], env=environment(env), **pipes)
 
 
-def wait_until_it_waits(process: subprocess.Popen[str]) -> None:
-    """Until it only waits: it sleeps, and has used no CPU time for half a second. A busy machine delays that."""
-    end = time.monotonic() + 60
-    before, since = None, time.monotonic()
-    while time.monotonic() - since < 0.5:
+def wait_until_it_waits(process: subprocess.Popen[Any], *, for_its_child: bool = False) -> None:
+    """Until it only waits: it and all that it started sleep, and use no CPU time. A busy machine delays that.
+
+    `for_its_child`: what it started may be at work. Seen again and again: that a pause of this machine was between two
+    looks, in which nothing ran, proves nothing.
+    """
+    end = time.monotonic() + 120
+    before, seen = None, 0
+    while seen < 25:
         assert time.monotonic() < end, "it never waits"
         assert process.poll() is None, f"it ended with {process.returncode}"
-        state, *rest = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
-        now = rest[10:12]  # its CPU time: proc(5), utime and stime
-        if now != before or state != "S":
-            before, since = now, time.monotonic()
+        now = _stats(process.pid, with_children=not for_its_child)
+        rests = now == before and {state for state, *_ in now} == {"S"}
+        before, seen = now, seen + 1 if rests else 0
         time.sleep(0.02)
+
+
+def _stats(pid: int, *, with_children: bool) -> list[tuple[str, ...]]:
+    """Of each thread its state and CPU time: proc(5), utime and stime."""
+    found = []
+    with suppress(OSError):  # a thread or a child may end meanwhile
+        for task in sorted(os.listdir(f"/proc/{pid}/task")):
+            state, *rest = Path(f"/proc/{pid}/task/{task}/stat").read_text().rpartition(")")[2].split()
+            found.append((state, *rest[10:12]))
+            for child in Path(f"/proc/{pid}/task/{task}/children").read_text().split() if with_children else ():
+                found += _stats(int(child), with_children=True)
+    return found
 
 
 def as_nobody(*words: object, env: Mapping[str, str] | None = None) -> Ran:
@@ -140,8 +156,9 @@ def on_terminal(
     deadline = time.monotonic() + 60
     try:
         while time.monotonic() < deadline:
+            ended = process.poll() is not None  # asked first: what it shows last comes before its end
             if not select.select([master], [], [], 0.2)[0]:
-                if process.poll() is not None:
+                if ended:
                     break
                 if typed in (b"\x03", b"\x04"):  # it may have come a moment before the program waited for it
                     os.write(master, typed)

@@ -402,8 +402,8 @@ def test_a_knob_that_vanishes_between_plan_and_apply(tunectl: Run, lab4: Path) -
 
 def test_two_applies_at_once(tunectl: Run, lab4: Path) -> None:
     before = picture(lab4)
-    pair = [started("apply", "--yes", "--root", lab4, "--format", "json") for _ in range(2)]
-    said = [process.communicate(timeout=60) for process in pair]
+    pair = [started("apply", "--yes", "--wait", "60", "--root", lab4, "--format", "json") for _ in range(2)]
+    said = [process.communicate(timeout=120) for process in pair]
     assert [process.returncode for process in pair] == [4, 4]
     assert [err for _, err in said] == ["", ""]
     assert tunectl("restore", "--root", lab4).code == 0

@@ -9,7 +9,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -198,7 +197,8 @@ MUCH = [
 SIZED = """
 import resource, subprocess, sys
 done = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL)
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(used.ru_maxrss, used.ru_utime + used.ru_stime)
 sys.exit(done.returncode)
 """
 
@@ -206,14 +206,13 @@ sys.exit(done.returncode)
 @pytest.mark.parametrize("query", MUCH)
 def test_a_query_has_its_memory_and_its_time(store: Path, query: str) -> None:
     words = ["fleet", "sql", query, "--memory", "60", "--limit", "1", "--store", str(store)]
-    began = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-c", SIZED, str(TUNECTL), *words], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
     assert re.search(r"longer than 1 s|more than 60 MB|Out of Memory", done.stderr)
-    assert int(done.stdout) < 300 << 10
-    assert time.monotonic() - began < 30  # of a machine under load
+    size_kib, cpu_s = map(float, done.stdout.split())
+    assert (size_kib < 300 << 10, cpu_s < 30) == (True, True)  # a machine under load takes longer, and no more of them
 
 
 def test_hostile_names_are_drawn_as_data(tunectl: Run, tmp_path: Path) -> None:

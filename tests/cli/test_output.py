@@ -103,7 +103,7 @@ def test_a_second_signal_while_the_result_is_printed_says_what_became_of_it(
     for _ in range(2):
         wait_until_it_waits(child)
         child.send_signal(signal.SIGINT)
-    said = child.communicate(timeout=30)[1]
+    said = child.communicate(timeout=60)[1]
     os.close(out)
     os.close(unread)
     place = f"the result is in {output}" if is_kept else "what was measured is lost"

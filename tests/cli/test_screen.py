@@ -132,7 +132,7 @@ def test_the_terminal_is_as_it_was_whatever_ends_the_view(
         else:
             process.send_signal(end)
         assert "\x1b[?1049l" in _shown(master, "\x1b[?1049l")
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=60) == 0
         assert termios.tcgetattr(slave) == before
     finally:
         process.kill()
@@ -142,7 +142,7 @@ def test_the_terminal_is_as_it_was_whatever_ends_the_view(
 
 
 def _shown(master: int, until: str) -> str:
-    shown, deadline = "", time.monotonic() + 40
+    shown, deadline = "", time.monotonic() + 60
     while until not in shown and time.monotonic() < deadline:
         if select.select([master], [], [], 0.5)[0]:
             shown += os.read(master, 65536).decode("utf-8", "replace")

@@ -166,7 +166,7 @@ def delivered_from(state: Path, receiver: str) -> list[Mapping[str, Any]]:
     store.open()
     queues = DeliveryQueues([AlertReceiver(receiver, taken.extend)], store)
     queues.start()
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while queues.own()[f"outbox_depth[{receiver}]"] and time.monotonic() < end:
         time.sleep(0.01)
     queues.close()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .lab import Lab
+from .ssh import time_left
 
 MONITOR = "tunectl-monitor.service"
 
@@ -36,10 +37,10 @@ def edges(lab: Lab) -> list[Edge]:
 
 
 def wait_for(lab: Lab, wanted: Callable[[list[Edge]], bool], seconds: float) -> list[Edge]:
-    """The edges, once they are as wanted; AssertionError after so many seconds."""
-    deadline = time.monotonic() + seconds
+    """The edges, once they are as wanted; AssertionError after so many seconds in which the guest had a CPU."""
+    left = time_left(seconds, lab.vm.waited_s)
     while not wanted(found := edges(lab)):
-        assert time.monotonic() < deadline, f"not within {seconds:g} s: {[edge[:4] for edge in found]}\n{log(lab)}"
+        assert left() > 0, f"not within {seconds:g} s: {[edge[:4] for edge in found]}\n{log(lab)}"
         time.sleep(0.2)
     return found
 

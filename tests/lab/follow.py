@@ -11,6 +11,11 @@ from tunectl.fix import Kind
 APPLY = "tunectl apply --yes -q"
 REBOOT = "reboot"
 _UNIT = r"[\w@:-]*[\w@](?:\.[a-z]+)?"
+# A service of Type=simple is started once systemd has forked: its program begins later, on a starved guest much later.
+_STARTED = (
+    r"while readlink /proc/$(systemctl show -p MainPID --value \2)/exe | grep -qE '/systemd(-executor)?$';"
+    " do sleep 0.2; done"
+)
 # What a fix may ask for: its kind, how it is worded, and the command an operator would type, with the pattern's groups.
 _ASKS = (
     ("remove a setting", r"remove that setting \(.*?(\S+) in (/\S+?):\d+ wins", r"sed -i 's/\1 *//' \2"),
@@ -18,10 +23,10 @@ _ASKS = (
     ("take a line out", r"(?:\btake |(?<=, ))(/\S+?):(\d+)(?=(?:, /\S+?:\d+)* out\b)", r"sed -i \2d \1"),
     ("move a thread", r"\b(taskset -cp \S+ \d+)", r"\1"),
     ("schedule a thread", r"\b(chrt -\w -p \d+ \d+)", r"\1"),
-    ("end a process", r"\b(kill \d+)", r"\1; sleep 1"),
+    ("end a process", r"\b(kill (\d+))", r"\1; timeout 60 tail --pid=\2 -f /dev/null"),
     ("stop a service", rf"\b(systemctl (?:stop|disable --now) {_UNIT})", r"\1"),
-    ("restart a service", rf"\b(systemctl restart {_UNIT})", r"\1; sleep 2"),
-    ("start a service", rf"\b(systemctl start {_UNIT})", r"\1; sleep 2"),
+    ("restart a service", rf"\b(systemctl restart ({_UNIT}))", rf"\1; {_STARTED}; sleep 2"),
+    ("start a service", rf"\b(systemctl start ({_UNIT}))", rf"\1; {_STARTED}; sleep 2"),
     ("have systemd read its files", r"\b(systemctl daemon-reload)", r"\1"),
     ("revert a unit", rf"\b(systemctl (?:revert|unmask) {_UNIT})", r"\1"),
     ("mask a unit", r"\b(systemctl mask '?[\w@:.\\-]+'?)", r"\1"),

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -29,17 +30,19 @@ class Owned:
 
     def waited_s(self) -> float:
         """Seconds for which the one of its threads that waited longest has waited for a CPU."""
-        try:
-            waits = [path.read_text().split()[1] for path in Path(f"/proc/{self.pid}/task").glob("*/schedstat")]
-        except OSError:
-            return 0.0
-        return max(map(int, waits), default=0) / 1e9
+        waits = [0]
+        with suppress(OSError):
+            for task in os.listdir(f"/proc/{self.pid}/task"):
+                with suppress(OSError):  # a thread may end meanwhile
+                    waits.append(int(Path(f"/proc/{self.pid}/task/{task}/schedstat").read_text().split()[1]))
+        return max(waits) / 1e9
 
     def kill(self, timeout: float = 30) -> None:
         """End it at once, without a chance to write anything more, and wait until it is gone."""
         if not self.alive():
             return
-        os.kill(self.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # it may end by itself meanwhile
+            os.kill(self.pid, signal.SIGKILL)
         self.wait(timeout)
 
     def wait(self, timeout: float) -> bool:

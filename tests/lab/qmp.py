@@ -21,7 +21,7 @@ class Qmp:
     'running'
     """
 
-    def __init__(self, path: Path, timeout: float = 60) -> None:
+    def __init__(self, path: Path, timeout: float = 300) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.settimeout(timeout)
         self._events: list[Event] = []

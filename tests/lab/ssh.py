@@ -62,7 +62,7 @@ class Ssh:
             "ControlPath": str(self.run_dir / f"ssh-{user}"),
             # A guest that was killed or resumed does not say goodbye.
             "ServerAliveInterval": "15",
-            "ServerAliveCountMax": "4",
+            "ServerAliveCountMax": "20",
         }
         words = ["ssh", "-F", "/dev/null", "-i", str(self.key), "-p", str(self.port), "-t" if tty else "-T"]
         for name, value in options.items():
@@ -101,7 +101,7 @@ class Ssh:
     def greets(self) -> bool:
         """Is a server there that lets somebody in?"""
         address = ("127.0.0.1", self.port)
-        with contextlib.suppress(OSError), socket.create_connection(address, timeout=2) as connection:
+        with contextlib.suppress(OSError), socket.create_connection(address, timeout=10) as connection:
             return connection.recv(4) == b"SSH-"
         return False
 

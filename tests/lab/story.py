@@ -28,8 +28,16 @@ def starved(document: Any) -> bool:
     """Is it unknown for the one reason that the spinners had too little time to prove that the tick is off?"""
     if document["verdict"] != "unknown" or any(not one.startswith("check.tick_off[") for one in document["reasons"]):
         return False
-    assert max(one["stolen_ppm"] for one in document["probe"]["cpus"]) > 750_000, document["reasons"]
-    return True
+    return bool(max(one["stolen_ppm"] for one in document["probe"]["cpus"]) > 750_000)
+
+
+def preflight(lab: Lab) -> Ran:
+    """The first of three that says GO, or whose spinners starved: a machine that stalls in one does not in each."""
+    for _ in range(3):
+        ran = tunectl(lab, "preflight --format json", timeout=600)
+        if ran.json["verdict"] == "go" or starved(ran.json):
+            break
+    return ran
 
 
 def judged(lab: Lab, host_file: str) -> tuple[Ran, str]:
@@ -38,12 +46,11 @@ def judged(lab: Lab, host_file: str) -> tuple[Ran, str]:
     Where the machine is too busy to emulate a spinner, the operator waives what it cannot prove. That the tick is off
     has a test of its own.
     """
-    ran = tunectl(lab, "preflight --format json", timeout=600)
+    ran = preflight(lab)
     if not starved(ran.json):
         return ran, "1 waiver stands, until 2099-12-31 (thermal.clock)"
     lab.write("/etc/tunectl/host.toml", host_file + waiver("check.tick_off", TICK, "2099-12-30"))
-    ran = tunectl(lab, "preflight --format json", timeout=600)
-    return ran, "2 waivers stand, the next expires on 2099-12-30 (check.tick_off)"
+    return preflight(lab), "2 waivers stand, the next expires on 2099-12-30 (check.tick_off)"
 
 
 def tick_is_off_or_waived_as_unknown(document: Any) -> bool:

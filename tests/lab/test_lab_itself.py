@@ -37,9 +37,9 @@ def test_another_process_is_not_ours() -> None:
 
 def test_what_a_guest_waited_for_a_cpu_is_no_time_of_its_own() -> None:
     waits = iter([2.0, 32.0, 2.0])
-    left = time_left(10, lambda: next(waits))
-    assert 30 < left() <= 40
-    assert left() <= 10
+    left = time_left(100, lambda: next(waits))
+    assert 100 < left() <= 130
+    assert left() <= 100
     assert 0 <= Owned(os.getpid(), start_ticks=1).waited_s() < 1e6
 
 

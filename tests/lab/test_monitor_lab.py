@@ -12,6 +12,7 @@ from .product import HOST_FILE, tunectl
 
 FAN_FAILURES = 10
 SOAK_S = 600.0
+PATIENCE_S = 120.0  # where it is not asked how soon: a starved emulator is slow
 LIMIT = "/sys/devices/system/cpu/cpu2/cpufreq/bios_limit"
 # Ten times a second, from a housekeeping CPU: when the kernel itself took the firmware's word.
 WATCH_THE_LIMIT = f"""
@@ -92,21 +93,21 @@ def test_load_without_throttling_fires_nothing(watched: Lab) -> None:
 def test_what_happens_is_named(watched: Lab) -> None:
     steady(watched)
     watched.heat()
-    wait_for(watched, named("FrequencyDrop[package0]", "firing"), 30)
+    wait_for(watched, named("FrequencyDrop[package0]", "firing"), PATIENCE_S)
     watched.cool()
-    wait_for(watched, named("FrequencyDrop[package0]", "resolved"), 30)
+    wait_for(watched, named("FrequencyDrop[package0]", "resolved"), PATIENCE_S)
     watched.run("systemctl stop irqbalance")
     irq = watched.run(f"echo {NIC_IRQ}").out.strip()
     watched.run(f"echo 2 > /proc/irq/{irq}/smp_affinity_list")
-    wait_for(watched, named("KnobDrift[irq.affinity]", "firing"), 40)
-    wait_for(watched, named(f"InterruptOnIsolatedCpu[irq{irq}]", "firing"), 40)
+    wait_for(watched, named("KnobDrift[irq.affinity]", "firing"), PATIENCE_S)
+    wait_for(watched, named(f"InterruptOnIsolatedCpu[irq{irq}]", "firing"), PATIENCE_S)
     watched.run("echo powersave > /sys/devices/system/cpu/cpu3/cpufreq/scaling_governor")
-    wait_for(watched, named("KnobDrift[cpufreq.governor]", "firing"), 40)
+    wait_for(watched, named("KnobDrift[cpufreq.governor]", "firing"), PATIENCE_S)
     watched.nic_add()
-    wait_for(watched, named("DeviceChanged[net/", "firing"), 40)
+    wait_for(watched, named("DeviceChanged[net/", "firing"), PATIENCE_S)
     # By hand: the monitor has no right to see with what ban it was started, and tells of it all the same.
     watched.run("env -u IRQBALANCE_BANNED_CPULIST setsid irqbalance --foreground >/dev/null 2>&1 </dev/null &")
-    wait_for(watched, named("ManagerStarted[irqbalance", "firing"), 60)
+    wait_for(watched, named("ManagerStarted[irqbalance", "firing"), PATIENCE_S)
 
 
 @pytest.mark.long

@@ -33,9 +33,9 @@ def test_every_gap_has_a_cause_and_the_instance_is_gone(installed: Lab) -> None:
     assert document["attribution"]["method"] == "trace", document["attribution"]
     assert sum(row["count"] for row in cpu["causes"]) == cpu["interruptions"]
     assert all(document["labels"][cause] for _, _, cause in cpu["events"])
-    # A housekeeping CPU keeps its tick, and most of its ticks are gaps of their own.
+    # A housekeeping CPU keeps its tick, and most of its ticks are gaps of their own. A starved emulator has few.
     ticks = sum(count for cause, count in causes(document).items() if "local timer" in cause)
-    assert ticks > 200, causes(document)
+    assert ticks > cpu["counters"]["irq"]["LOC"] / 6 > 0, causes(document)
     assert "tunectl" not in installed.run(INSTANCES).out
 
 

@@ -76,10 +76,11 @@ def test_the_isolated_cpus_are_empty_without_a_reboot(asked: Lab) -> None:
         assert (applied.code, failed) == (0, []), findings(applied.json, "drifted", "unreadable", "error")
         assert asked.read(PARTITION) == "isolated"
         assert cpus(asked.read(EFFECTIVE)) == {0, 1}
-        shares = idle_shares(asked)
-        assert min(shares[2:]) > 0.95, shares
-        assert max(shares[:2]) < 0.3, shares
-        assert asked.run(STRAYS).out == ""
+        measured: list[list[float]] = []  # a pause of the emulator within an interrupt is no idle time
+        while not (measured and min(measured[-1][2:]) > 0.95 and max(measured[-1][:2]) < 0.3):
+            assert len(measured) < 5, measured
+            measured.append(idle_shares(asked))
+        asked.wait_for(f'test -z "$({STRAYS})"')  # a thread of the kernel's own may have its turn there
     assert asked.read("/proc/sys/kernel/random/boot_id") == boot_id
     ran = tunectl(asked, "verify --format json")
     assert (ran.code, ran.json["verdict"]) == (0, "compliant"), findings(ran.json, "drifted", "pending-reboot")

@@ -20,7 +20,8 @@ from .qmp import Qmp
 from .shell import LabError, cache, run, tail
 
 SOCKET_PATH_LIMIT = 90
-RUNSTATE_TIMEOUT = 120.0
+RUNSTATE_TIMEOUT = 600.0
+PORTS = 5
 
 
 @dataclass
@@ -71,21 +72,27 @@ class Vm:
         """Start QEMU on the disk as it is; returns while the firmware runs. Not `uefi`: QEMU itself loads a kernel."""
         if self.alive():
             raise LabError(f"the machine {self.name!r} already runs")
-        (self.folder / "port").write_text(str(_free_port()))
         table = firmware.compiled(self.machine) if self.machine.board.powered else None
-        argv = machine.argv(
-            self.machine,
-            self.folder,
-            table,
-            self.disk,
-            "qcow2",
-            self.port,
-            self.nics,
-            nvme and self.machine.board.plugs,
-            self._variables() if uefi else None,
-        )
-        # The lab yields to whoever works at this machine.
-        run(["nice", "-n", "5", *argv, *extra], timeout=60)
+        for left in reversed(range(PORTS)):
+            (self.folder / "port").write_text(str(_free_port()))
+            argv = machine.argv(
+                self.machine,
+                self.folder,
+                table,
+                self.disk,
+                "qcow2",
+                self.port,
+                self.nics,
+                nvme and self.machine.board.plugs,
+                self._variables() if uefi else None,
+            )
+            try:
+                # The lab yields to whoever works at this machine.
+                run(["nice", "-n", "5", *argv, *extra], timeout=300)
+                break
+            except LabError as error:
+                if not left or "host forwarding" not in str(error):  # else another has taken the port meanwhile
+                    raise
         pid = int((self.folder / "pid").read_text())
         owned = process.claim(pid, f"tunectl-lab-{self.name}")
         if owned is None:
@@ -144,7 +151,7 @@ class Vm:
             qmp.execute("blockdev-add", machine.nvme_backend(name))
             qmp.execute("device_add", machine.nvme_device(queues, name, slot))
 
-    def unplug(self, nic: Nic, timeout: float = 30) -> None:
+    def unplug(self, nic: Nic, timeout: float = 120) -> None:
         """Ask the guest to let a card go, and wait until it has."""
         self._eject(nic.name, timeout)
         with self.qmp() as qmp:
@@ -158,7 +165,7 @@ class Vm:
         """
         plugs = self.machine.board.plugs
         if plugs:
-            self._eject("nvme0", 30)
+            self._eject("nvme0", 120)
         with self.qmp() as qmp:
             if plugs:
                 qmp.execute("blockdev-del", {"node-name": "nvme0-disk"})
@@ -168,7 +175,7 @@ class Vm:
             qmp.execute("migrate", {"uri": f"exec:cat > {shlex.quote(str(checkpoint.memory))}"})
             _wait_migrated(qmp)
             qmp.execute("quit")
-        self.wait_off(30)
+        self.wait_off(120)
         self.kill()
         self.disk.rename(checkpoint.disk)
         checkpoint.save()

@@ -149,14 +149,15 @@ def test_a_new_interrupt_during_apply_is_moved_in_a_second_pass(lab4: Path) -> N
 
 
 def test_what_comes_into_force_a_moment_later_is_no_drift(lab4: Path) -> None:
-    late = lab4 / "proc/sys/vm/swappiness"
+    late, whole = lab4 / "proc/sys/vm/swappiness", lab4 / "later"
 
     class Late(KernelRoot):
         def write_value(self, path: str, text: str) -> None:
             super().write_value(path, text)
             if path == "proc/sys/vm/stat_interval":
-                threading.Timer(0.15, late.write_text, (late.read_text(),)).start()
+                whole.write_text(late.read_text())
                 late.write_text("60\n")
+                threading.Timer(0.15, whole.rename, (late,)).start()
 
     run = apply(Late(lab4, Manners()))
     assert results(run)["mm.swappiness"] == "changed"

@@ -188,7 +188,7 @@ def test_apply_and_the_monitor_work_though_a_user_holds_their_locks(tunectl: Run
 def test_two_restores_at_once_are_both_done(lab4: Path) -> None:
     before = picture(lab4)
     apply(lab4)
-    argv = [sys.executable, str(TUNECTL), "restore", "--root", str(lab4)]
+    argv = [sys.executable, str(TUNECTL), "restore", "--wait", "60", "--root", str(lab4)]
     both = [subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
     said = [process.communicate() for process in both]
     assert [process.returncode for process in both] == [0, 0], said

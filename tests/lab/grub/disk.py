@@ -4,6 +4,7 @@ import os
 import select
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from tests.lab.shell import LabError, missing_programs, run, tail
@@ -80,7 +81,7 @@ class GrubDisk:
         for number, image in enumerate((self._own, self._image)):
             argv += ["-drive", f"file={image},format=raw,if=ide,index={number},cache=unsafe"]
         pipe = subprocess.PIPE
-        with subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT) as qemu:
+        with subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT, bufsize=0) as qemu:
             try:
                 shown = _shown(qemu)
             finally:
@@ -108,6 +109,6 @@ def _shown(qemu: subprocess.Popen[bytes]) -> bytes:
         shown += more
         if shown.count(_PAUSE) > paused:
             paused += 1
-            qemu.stdin.write(b" ")
-            qemu.stdin.flush()
+            with suppress(BrokenPipeError):  # it went on by itself, and QEMU has ended
+                qemu.stdin.write(b" ")
     return shown
