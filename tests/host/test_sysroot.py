@@ -199,7 +199,7 @@ def test_a_fifo_does_not_block(tree: Path, where: str) -> None:
             with pytest.raises(OSError, match="not a regular file"):
                 read(path)
         assert (root.get(path, "x"), root.get_text(path, "x")) == ("x", "x")
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 60
 
 
 def test_what_systemd_masks_reads_as_empty_and_no_other_device_does(tree: Path) -> None:
