@@ -71,7 +71,7 @@ def started(*words: object, env: Mapping[str, str] | None = None, **more: Any) -
     return subprocess.Popen([*PROGRAM, *map(str, words)], env=environment(env), **pipes)
 
 
-def wait_until_it_waits(process: subprocess.Popen[str]) -> None:
+def wait_until_it_waits(process: subprocess.Popen[Any]) -> None:
     """Until it only waits: it sleeps, and has used no CPU time for half a second. A busy machine delays that."""
     end = time.monotonic() + 60
     before, since = None, time.monotonic()
