@@ -1,6 +1,7 @@
 """The two ways to watch a host, on the running one."""
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -24,9 +25,10 @@ def last_cpu() -> int:
 
 
 def test_the_running_host_moves() -> None:
+    began = time.monotonic()
     window = measure(Sysroot(), 0.2)
     assert not window.still
-    assert 0.2 <= window.seconds < 2
+    assert 0.2 <= window.seconds <= time.monotonic() - began
     assert window.before.clocksource == window.after.clocksource != ""
     assert window.runs
 

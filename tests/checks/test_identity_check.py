@@ -96,6 +96,7 @@ def checked(who: Callable[..., Ran], place: Path) -> dict[str, dict[str, Any]]:
 
 @EVERYBODY
 @pytest.mark.slow
+@pytest.mark.alone  # of many that are pinned there the first five are named
 @pytest.mark.parametrize("name", ["tunectl-probe", "ksoftirqd/3", "kworker/3:1"])
 def test_a_thread_that_takes_a_name_is_found_all_the_same(place: Path, who: Callable[..., Ran], name: str) -> None:
     """nobody's own is his own: nobody is not deceived by what he names so himself."""

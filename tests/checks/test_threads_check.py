@@ -13,6 +13,9 @@ from tests.checking.fake_kernel import BOUND, KTHREAD, Process
 from tests.checks.conftest import Judge
 from tests.trees import write
 from tunectl.checking.visits import visitors
+from tunectl.cpulist import format_cpulist
+from tunectl.host.cpusets import read_scope_facts
+from tunectl.host.sysroot import Sysroot
 from tunectl.model import Outcome, Trading
 from tunectl.report.actions import actions_of
 
@@ -227,13 +230,16 @@ def stranger() -> Iterator[subprocess.Popen[bytes]]:
     child.stdout.close()
 
 
-@pytest.mark.pins
+@pytest.mark.alone  # of many that are pinned there the first five are named
 def test_a_real_thread_pinned_to_cpu_1_is_found(judge: Judge, stranger: subprocess.Popen[bytes]) -> None:
-    found = judge("/", {1}, CHECK)
-    finding = found["check.movable_threads[1]"]
-    assert finding.outcome == Outcome.DRIFTED
+    for _ in range(100):  # a busy machine may not let it run in one window
+        finding = judge("/", {1}, CHECK)["check.movable_threads[1]"]
+        assert finding.outcome == Outcome.DRIFTED
+        if " is pinned here and ran here" in finding.reason:
+            break
     assert f"(pid {stranger.pid}) is pinned here and ran here" in finding.reason
-    assert f"sudo taskset -cp 0 {stranger.pid}" in str(finding.fix)
+    others = format_cpulist(read_scope_facts(Sysroot()).online - {1})
+    assert f"sudo taskset -cp {others} {stranger.pid}" in str(finding.fix)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from tests import artefacts
 from tests.checking.fake_kernel import KTHREAD, Process
 from tests.checks.conftest import Judge
 from tests.checks.test_trading_check import BOOK, FEED, ORDERBOOK, RX, found_on, quiet
+from tests.cli.places import wait_until_it_waits
 from tunectl.checking.traders import Trader, dropped
 from tunectl.checking.window import Counters, Window
 from tunectl.host.interrupts import parse_interrupts
@@ -176,7 +176,7 @@ def test_a_real_runtime_is_told_and_judged(
     with subprocess.Popen(argv, stdout=subprocess.PIPE, env={**os.environ, **env}, stderr=subprocess.DEVNULL) as child:
         assert child.stdout
         assert child.stdout.read(1) == b"x"
-        time.sleep(0.2)
+        wait_until_it_waits(child)
         root = Sysroot()
         assert read_runtimes(root, child.pid) == (runtime,)
         assert set(settings_of(root, child.pid, runtime)[0]) == words
@@ -191,7 +191,7 @@ def test_a_real_runtime_is_told_and_judged(
 
 def test_a_program_without_a_collector_is_silent(judge: Judge) -> None:
     with subprocess.Popen(["tt-plain", "60"], executable="/bin/sleep") as child:
-        time.sleep(0.1)
+        wait_until_it_waits(child)
         mine = Trading("mine", "", "tt-plain", "", 0, "other", 0, False, ())
         found = judge("/", {0}, CHECK, trading=(mine,))["check.trading_collector[mine]"]
         child.kill()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.places import as_nobody
+from tests.cli.places import as_nobody, wait_until_it_waits
 from tests.host.test_busypoll import POLLED, running
 
 pytestmark = [
@@ -36,7 +36,8 @@ def findings() -> dict[str, dict[str, Any]]:
         Path(place).chmod(0o755)  # pytest's own temporary directory is closed to others
         (Path(place) / "host.toml").write_text(HOST_FILE)
         named = f"{POLLED}\nopen('/proc/self/comm', 'w').write('tt-hidden')"
-        with running(named, "chrt", "-f", "1"):
+        with running(named, "chrt", "-f", "1") as child:
+            wait_until_it_waits(child)  # what it touches for the first time before that would be its faults
             ran = as_nobody("check", "--host", f"{place}/host.toml", "--window", "1", "--format", "json")
     return {one["target"]: one for one in ran.json["findings"]}
 

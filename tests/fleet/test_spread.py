@@ -4,12 +4,12 @@ import os
 import resource
 import signal
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.probe.running import until_ended
 from tunectl.fleet.spread import WorkerError, answered, apart, spread
 
 ITEMS = range(1000)
@@ -53,7 +53,7 @@ def test_what_a_killed_worker_does_not_deliver_is_done_here() -> None:
 
 
 def cut_off() -> Iterator[str]:
-    yield "whole"
+    yield str(os.getpid())
     threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGKILL)).start()
     yield "x" * (1 << 22)  # more than a pipe holds
 
@@ -61,8 +61,7 @@ def cut_off() -> Iterator[str]:
 def test_a_worker_that_is_killed_while_it_delivers_is_named() -> None:
     before = children()
     with apart([cut_off]) as (worker,):
-        assert next(worker) == "whole"
-        time.sleep(0.5)
+        assert until_ended(int(next(worker)))  # who is killed later may have delivered it all
         with pytest.raises(WorkerError, match="a worker was killed by signal 9"):
             next(worker)
     assert children() == before

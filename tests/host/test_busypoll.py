@@ -69,9 +69,9 @@ def test_to_ask_changes_nothing() -> None:
         child.stdin.write(b"\n")
         child.stdin.flush()
         before = child.stdout.readline()
-        mine = sorted(os.listdir("/proc/self/fd"))
+        mine = set(os.listdir("/proc/self/fd"))
         assert [one.usecs for one in read_polled(Sysroot(), child.pid)] == [77]
-        assert sorted(os.listdir("/proc/self/fd")) == mine
+        assert set(os.listdir("/proc/self/fd")) <= mine  # what another test forgot may be closed meanwhile
         child.stdin.write(b"\n")
         child.stdin.flush()
         assert child.stdout.readline() == before

@@ -33,6 +33,12 @@ def test_an_answer(text: str, cpus: set[int] | None) -> None:
     assert parse_answer(text) == cpus
 
 
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server is a thread here, and answers when a busy machine lets it."""
+    monkeypatch.setattr("tunectl.host.irqbalance._TIMEOUT_S", 60.0)
+
+
 @contextmanager
 def balancer(answer: bytes, pid: int | None = None) -> Iterator[list[bytes]]:
     """Listens as the irqbalance of this process (or of another pid), for one question; what it was asked."""

@@ -11,6 +11,14 @@ from tunectl.monitor.receivers import Receiver
 from tunectl.monitor.store import Store
 
 
+def until(what: Callable[[], bool], limit_s: float = 60.0) -> None:
+    """Until it is so, which a thread of this process sees to; an assertion otherwise."""
+    deadline = time.monotonic() + limit_s
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 class Process:
     """What one process has of it: a store, and the queue of one receiver."""
 

@@ -73,15 +73,21 @@ class Monitor:
         """Until it is so; an assertion otherwise, with all it said."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
+            ended = self.process.poll()  # first: what it did before it ended is still seen
             if what():
                 return
-            assert self.process.poll() is None, (self.process.returncode, self.said())
+            assert ended is None, (ended, self.said())
             time.sleep(0.02)
         raise AssertionError((self.transitions(), self.said()))
 
-    def end(self, number: int = signal.SIGTERM) -> int:
-        """Sends the signal and waits: the exit code."""
+    def end(self, number: int = signal.SIGTERM, systemd: Systemd | None = None) -> int:
+        """Sends the signal and waits: the exit code.
+
+        `systemd` hears meanwhile: its socket holds ten datagrams, and who sends one waits a second for its place.
+        """
         self.process.send_signal(number)
+        if systemd:
+            self.wait_for(lambda: systemd.has("STOPPING=1"))
         return self.process.wait(60)
 
 

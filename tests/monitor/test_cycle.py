@@ -1,5 +1,7 @@
 """One cycle: transitions once, the whole status, the monitor's own cost."""
 
+import time
+
 from tests.monitor.parts import HOUSEKEEPING, ISOLATED, RULES, judge, snapshot
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.model import AlertState, Freshness, Sample, Snapshot
@@ -25,10 +27,11 @@ def test_an_edge_is_told_once() -> None:
 
 
 def test_the_board_says_who_is_isolated_and_what_the_cycle_cost() -> None:
+    began = time.perf_counter()
     status, _ = cycle_of(0).step()
     assert (status.isolated, status.housekeeping) == (ISOLATED, HOUSEKEEPING)
     assert status.own["cycles_total"] == 1
-    assert 0 < status.own["cycle_seconds"] < 1
+    assert 0 < status.own["cycle_seconds"] < time.perf_counter() - began
     assert status.own["cpu_seconds_total"] > 0
 
 

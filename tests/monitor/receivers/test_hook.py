@@ -66,7 +66,7 @@ def test_a_hook_that_does_not_end_is_killed_with_all_it_started(tmp_path: Path) 
 
 def test_a_hook_that_says_a_lot_and_reads_nothing(tmp_path: Path) -> None:
     text = "for _ in range(1000): sys.stdout.write('x' * 100_000); sys.stderr.write('y' * 1000)"
-    open_hook(Hook([program(tmp_path, text)]), HOST).deliver([fired(summary="z" * 500_000)])
+    open_hook(Hook([program(tmp_path, text)], timeout_s=60), HOST).deliver([fired(summary="z" * 500_000)])
 
 
 @pytest.mark.parametrize("command", [["/nowhere/hook"], ["/etc/passwd"]])

@@ -30,8 +30,9 @@ printf '[Journal]\nReadKMsg=no\nAudit=no\nStorage=volatile\nForwardToWall=no\n' 
 for turn in $(seq 100); do [ -S /run/systemd/journal/socket ] && break; sleep 0.1; done
 [ -S /run/systemd/journal/socket ] || exit 77
 "$1" -c "$2"
-journalctl --sync 2>/dev/null || sleep 1
-journalctl -D /run/log/journal -o json --no-pager SYSLOG_IDENTIFIER=tunectl
+entries() { journalctl -D /run/log/journal -o json --no-pager SYSLOG_IDENTIFIER=tunectl; }
+for turn in $(seq 300); do [ "$(entries | wc -l)" -ge 6 ] && break; sleep 0.1; done
+entries
 kill $own
 """
 _SEND = """
