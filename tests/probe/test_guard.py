@@ -20,7 +20,7 @@ from tunectl.host.procs import hidden_threads
 from tunectl.host.sysroot import Sysroot
 from tunectl.probe.explain import explained
 
-from .running import ENDED_BY_TEST_S, threads, until_child, until_ended, until_measuring, until_named
+from .running import ENDED_BY_TEST_S, numbered, threads, until_child, until_ended, until_measuring, until_named
 
 Jitter = Callable[..., dict[str, Any]]
 pytestmark = [
@@ -39,8 +39,7 @@ _AT_MOST_S = 30  # an engine under SCHED_FIFO must end by itself, whatever becom
 @pytest.fixture(autouse=True)
 def _nobody_else() -> None:
     """The CPU is left to whoever is pinned to it and runs: somebody else would be named instead of the engine."""
-    tasks = (path.parent for path in Path("/proc").glob("[0-9]*/task/[0-9]*/stat"))
-    for tid in (int(task.name) for task in tasks):
+    for tid in (int(task.name) for process in numbered("/proc") for task in numbered(process / "task")):
         with suppress(OSError):
             state, *fields = Path(f"/proc/{tid}/stat").read_text().rpartition(")")[2].split()
             is_kernels = bool(int(fields[5]) & _PF_KTHREAD)
