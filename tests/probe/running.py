@@ -114,6 +114,16 @@ def until_named(pid: int, *names: str) -> list[Thread]:
     raise AssertionError(f"process {pid} has no threads {names}: it {stands}")
 
 
+def until_pinned(pid: int, cpu: int) -> Thread:
+    """The process's first thread, once it may run on this CPU alone: what it follows and heeds is set by then."""
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline and not has_ended(pid):
+        if (found := threads(pid)) and found[0].allowed == {cpu}:
+            return found[0]
+        time.sleep(0.005)
+    raise AssertionError(f"process {pid} is not on CPU {cpu} alone: {threads(pid)}")
+
+
 class Stop(NamedTuple):
     """How long a stopped process was away, by stamps on both sides of either signal."""
 

@@ -17,7 +17,7 @@ from tests.schemas import fits
 from tunectl.probe.explain import explained
 
 from .conftest import GAPS_S, SHORT_S
-from .running import ENDED_BY_TEST_S, until_child, until_measuring
+from .running import ENDED_BY_TEST_S, PATIENCE_S, until_child, until_measuring
 from .test_jitter import ns
 
 pytestmark = [pytest.mark.pins, pytest.mark.usefixtures("installed")]
@@ -71,7 +71,7 @@ def started(cpu: int, duration_s: float) -> subprocess.Popen[str]:
 
 
 def wait_for_instance(pid: int) -> str:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         mine = [name for name in instances() if name.startswith(f"tunectl-{pid}-")]
         if mine:
@@ -85,7 +85,7 @@ def neighbour(cpu: int) -> Iterator[str]:
     """A thread of a name nobody else has, often at work on the probed CPU."""
     code = (
         "import os, sys, time\n"
-        "open('/proc/self/comm', 'w').write('odd [1] name')\n"
+        "open('/proc/self/comm', 'w').write(f'odd [1] {os.getpid()}')\n"
         f"os.sched_setaffinity(0, {{{cpu}}})\n"
         "while True:\n"
         "    until = time.monotonic() + 0.002\n"
@@ -93,7 +93,7 @@ def neighbour(cpu: int) -> Iterator[str]:
         "    time.sleep(0.01)\n"
     )
     child = subprocess.Popen([sys.executable, "-c", code])
-    yield "thread odd [1] name"
+    yield f"thread odd [1] {child.pid}"
     child.kill()
     child.wait()
 
@@ -134,17 +134,24 @@ def checked_table(document: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("tracing")
-def test_a_thread_is_named_only_where_it_ran(cpu: int) -> None:
-    document = attributed("--cpus", cpu, "--duration", GAPS_S)
-    assert not any("odd [1] name" in row["cause"] for row in document["cpus"][0]["causes"])
+def test_a_thread_is_named_only_where_it_ran(cpu: int, neighbour: str) -> None:
+    cpus = os.sched_getaffinity(0) - {cpu}
+    if not cpus:
+        pytest.skip("one CPU only")
+    document = attributed("--cpus", min(cpus), "--duration", GAPS_S)
+    assert not any(neighbour in row["cause"] for row in document["cpus"][0]["causes"])
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("tracing")
 def test_the_cost_of_an_event_is_measured(cpu: int) -> None:
-    # A busy machine can hide so small a difference once: best of three.
-    costs = [attributed("--cpus", cpu, "--duration", SHORT_S)["attribution"]["event_cost_ns"] for _ in range(3)]
-    assert any(cost is not None and 0 < cost < 100_000 for cost in costs)
+    costs: list[float | None] = []
+    while len(costs) < 10:  # a busy machine can hide so small a difference
+        cost = attributed("--cpus", cpu, "--duration", SHORT_S)["attribution"]["event_cost_ns"]
+        costs.append(cost)
+        if cost is not None and 0 < cost < 100_000:
+            return
+    raise AssertionError(costs)
 
 
 @pytest.mark.usefixtures("tracing")
@@ -176,11 +183,14 @@ def test_the_instance_is_gone_after_a_signal(cpu: int, number: signal.Signals) -
 )
 @pytest.mark.slow
 def test_what_a_killed_probe_leaves_the_next_command_removes(cpu: int, command: tuple[str, ...]) -> None:
-    child = started(cpu, ENDED_BY_TEST_S)
-    name = wait_for_instance(child.pid)
-    child.kill()
-    child.communicate(timeout=30)
-    assert name in instances()
+    for _ in range(20):  # the command of another test may be the next one
+        child = started(cpu, ENDED_BY_TEST_S)
+        name = wait_for_instance(child.pid)
+        child.kill()
+        child.communicate(timeout=60)
+        if is_left := name in instances():
+            break
+    assert is_left
     alive = started(cpu, ENDED_BY_TEST_S)
     own = wait_for_instance(alive.pid)
     argv = within(MOUNT, sys.executable, "-c", MAIN, *command)
