@@ -51,14 +51,15 @@ def threads(pid: int) -> list[Thread]:
     return found
 
 
-def until_measuring(pid: int, workers: int = 1) -> list[Thread]:
+def until_measuring(pid: int, workers: int = 1, *, has_main: bool = True) -> list[Thread]:
     """The threads that measure, once each has used more CPU time than what comes before the measuring takes.
 
-    None where the process ended before it had so much, as a short run does on a very busy machine.
+    The main thread is none of them, unless the process is all workers (`has_main=False`). None where it ended before it
+    had so much, as a short run does on a very busy machine.
     """
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline and not has_ended(pid):
-        busy = [one for one in threads(pid) if one.tid != pid and one.ran_ns > _MEASURING_NS]
+        busy = [one for one in threads(pid) if not (has_main and one.tid == pid) and one.ran_ns > _MEASURING_NS]
         if len(busy) >= workers:
             return busy
         time.sleep(0.005)

@@ -101,12 +101,13 @@ def neighbour(cpu: int) -> Iterator[str]:
 @pytest.mark.usefixtures("tracing")
 @pytest.mark.slow
 def test_every_gap_has_a_cause_and_the_table_adds_up(cpu: int, neighbour: str) -> None:
-    for _ in range(6):  # on a busy CPU the neighbour may get no time, or share every gap with many others
+    for _ in range(10):  # on a busy CPU the neighbour may get no time, or share every gap with many others
         document = attributed("--cpus", cpu, "--duration", 0.6)
         table = checked_table(document)
-        if any(neighbour in cause for cause in table):
+        if any(neighbour in cause for cause in table) and are_ticks_named(document, table):
             break
     assert any(neighbour in cause for cause in table)
+    assert are_ticks_named(document, table)
 
 
 def checked_table(document: dict[str, Any]) -> dict[str, Any]:
@@ -123,13 +124,19 @@ def checked_table(document: dict[str, Any]) -> dict[str, Any]:
     for cause, row in table.items():
         lengths = [ns(document, end - start) for start, end, why in one["events"] if labels[why] == cause]
         assert cause.startswith("not known: beyond") or len(lengths) == row["count"]
-    # The trace names the ticks that the kernel counted while the probe had the CPU; one that gives the CPU to a thread
-    # is a part of that thread's gap.
+    return table
+
+
+def are_ticks_named(document: dict[str, Any], table: dict[str, Any]) -> bool:
+    """The trace names the ticks that the kernel counted while the probe had the CPU, as far as it can be told.
+
+    One that gives the CPU to a thread is a part of that thread's gap.
+    """
+    (one,) = document["cpus"]
     ticks = one["counters"]["irq"].get("LOC", 0) * (1 - one["stolen_ppm"] / 1e6)
     ticks -= one["counters"]["context_switches"]["involuntary"]
-    if ticks > 30 and not one["trace"]["events_lost"]:
-        assert sum(row["count"] for cause, row in table.items() if "local timer" in cause) > ticks / 2
-    return table
+    named = sum(row["count"] for cause, row in table.items() if "local timer" in cause)
+    return bool(ticks <= 30 or one["trace"]["events_lost"] or named > ticks / 2)
 
 
 @pytest.mark.slow
@@ -276,12 +283,13 @@ def test_the_probes_own_trace_is_marked(cpu: int) -> None:
 def test_the_gap_that_ends_a_run_has_its_events(cpu: int) -> None:
     """The neighbour takes the CPU for 2 ms, or another thread does; what a hypervisor takes has no events."""
     argv = within(MOUNT, *ATTRIBUTED, "--cpus", str(cpu), "--duration", str(ENDED_BY_TEST_S), "--until", "1000000")
-    for _ in range(6):
+    for _ in range(20):
         done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
         assert (done.returncode, done.stderr) == (3, "")
         gap = json.loads(done.stdout)["until"]["gap"]
         who = gap["cause"].partition(" + ")[0]
-        if any(what == f"{who} has the CPU" for _, what in gap["events"]):  # it may have had it when the run began
+        # It may have had it when the run began; some kernels leave a switch out of their trace.
+        if {f"{who} has the CPU", "the probe has the CPU again"} <= {what for _, what in gap["events"]}:
             break
     moments = [at for at, _ in [*gap["before"], *gap["events"]]]
     assert moments == sorted(moments)
