@@ -31,6 +31,15 @@ def measured(program: Path, *flags: str, **options: object) -> dict[str, Any]:
     return native.document_of(words(program, *flags, **options))
 
 
+def measured_some(program: Path, *flags: str, **options: object) -> dict[str, Any]:
+    """A document with requests in it: threads that are away for all of a run have offered none."""
+    for seconds in (0.2, 1, 5):
+        document = measured(program, *flags, duration=seconds, **options)
+        if HEDGE.read(document).cases[0].offered:
+            break
+    return document
+
+
 def check_balance(case: RawCase, flags: Sequence[str], limits: Mapping[str, object]) -> None:
     """What became of each request and of each copy adds up, within the limits that were asked for."""
     assert case.offered == case.answered + case.shed + case.unanswered > 0
@@ -56,7 +65,7 @@ def check_balance(case: RawCase, flags: Sequence[str], limits: Mapping[str, obje
 def test_every_request_and_every_copy_is_accounted_for(
     program: Path, flags: Sequence[str], options: dict[str, object]
 ) -> None:
-    document = measured(program, *flags, duration=0.2, **options)
+    document = measured_some(program, *flags, **options)
     (case,) = HEDGE.read(document).cases  # which adds up what is in it, and compares the floor
     check_balance(case, flags, options)
     # By the servers' own account: a copy may be done with, and its answer not taken, when the run ends.
@@ -78,7 +87,7 @@ def test_work_is_a_chain_that_takes_as_long_as_was_asked_for(program: Path) -> N
 def test_threads_that_share_a_cpu_make_every_figure_void(program: Path) -> None:
     if len(ALLOWED) >= 3:
         pytest.skip("here are three CPUs, one for each thread")
-    (cell,) = explained_hedge(measured(program, duration=0.2))["cells"]
+    (cell,) = explained_hedge(measured_some(program))["cells"]
     assert cell["is_void"]
     assert cell["n"] == 0
 
