@@ -32,6 +32,6 @@ def ended_by(number: signal.Signals, argv: Sequence[str], threads: Sequence[str]
     time.sleep(after_s)  # some messages may go; a busy machine sends none, and that is right as well
     child.send_signal(number)
     child.send_signal(number)
-    document: dict[str, Any] = json.loads(child.communicate(timeout=30)[0])
+    document: dict[str, Any] = json.loads(child.communicate(timeout=60)[0])
     assert (child.returncode, document["interrupted"]) == (0, True)
     return document

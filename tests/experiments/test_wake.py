@@ -18,7 +18,7 @@ import pytest
 from tests.cli.places import PROGRAM, environment
 from tests.experiments import native, test_feed_hosts
 from tests.probe.conftest import Probe
-from tests.probe.running import links, until_child, until_named
+from tests.probe.running import ENDED_BY_TEST_S, links, stop_for, until_child, until_named
 from tests.probe.spy import spying_on
 from tests.schemas import fits
 from tunectl.errors import TunectlError, UsageError
@@ -114,11 +114,14 @@ def test_busy_polling_is_not_claimed_on_loopback(installed: Path, pair: str) -> 
 
 
 def test_a_spinner_uses_its_cpu_and_a_sleeper_does_not(probe: Probe, pair: str) -> None:
-    block, minimal = (
-        one(probe, f"pipe:{way}:20", "--cpus", pair, messages=20)["cells"][0] for way in ("block", "minimal")
-    )
-    assert block["receiver_cpu_percent"] < minimal["receiver_cpu_percent"]
-    assert block["receiver_cpu_percent"] < 20
+    for _ in range(5):  # what a hypervisor takes may count as its time, too
+        block, minimal = (
+            one(probe, f"pipe:{way}:20", "--cpus", pair, messages=20)["cells"][0]["receiver_cpu_percent"]
+            for way in ("block", "minimal")
+        )
+        if block < min(minimal, 20):
+            break
+    assert block < min(minimal, 20)
 
 
 def test_udp_that_is_lost_is_counted(probe: Probe, pair: str) -> None:
@@ -145,18 +148,17 @@ def test_a_timer_is_measured_from_when_it_was_due(probe: Probe, pair: str, case:
 
 
 def test_a_stopped_timer_has_late_expirations_and_says_so(program: Path, pair: str) -> None:
-    argv = words(program, pair, "timerfd:block:2", messages=500)
+    argv = words(program, pair, "timerfd:block:2", messages=ENDED_BY_TEST_S * 500)
     late = 0
-    for _ in range(5):  # on a busy machine it may be stopped before its first message
+    for past_s in (0.2, 0.4, 0.8, 1.6, 3.2):  # on a busy machine it may be stopped before its first message
         with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as child:
             until_named(child.pid, "wake-sender", "wake-receiver")
-            time.sleep(0.2)
-            child.send_signal(signal.SIGSTOP)
-            time.sleep(0.1)
-            child.send_signal(signal.SIGCONT)
+            time.sleep(past_s)
+            stop_for(child, 0.1)
+            child.terminate()
             written = child.communicate(timeout=60)[0]
         (raw,) = json.loads(written)["cells"]
-        assert raw["arrived"] == 500
+        assert raw["arrived"] == raw["sent"]
         explained(written)
         late = max(late, raw["late_expirations"])
         if late >= 40:
@@ -213,9 +215,11 @@ def test_all_descriptors_of_a_set_are_there(program: Path, pair: str) -> None:
 
 def test_a_working_set_is_written_to_between_messages(probe: Probe, pair: str) -> None:
     asked = ("wake", "--intrude", "--case", "pipe:block:20", "--cpus", pair, "--messages", 20)
-    dirty, clean = (json.loads(probe(*asked, *more).stdout)["cells"][0] for more in (("--dirty-kib", 4096), ()))
-    # 65,536 lines, at 0.1 ns or more each
-    assert dirty["receiver_ns"] > 20 * 64 * 1024 * 0.1 + clean["receiver_ns"]
+    for _ in range(5):  # what a hypervisor takes may count as its time, too
+        dirty, clean = (json.loads(probe(*asked, *more).stdout)["cells"][0] for more in (("--dirty-kib", 4096), ()))
+        if dirty["receiver_ns"] > 20 * 64 * 1024 * 0.1 + clean["receiver_ns"]:  # 65,536 lines, at 0.1 ns or more each
+            return
+    raise AssertionError((dirty["receiver_ns"], clean["receiver_ns"]))
 
 
 def recorded(root: Path, siblings: bool = False, isolated: str = "") -> list[int]:
@@ -397,7 +401,7 @@ def test_a_host_that_goes_away_ends_the_run(installed: Path, pair: str) -> None:
 
         leaving = threading.Thread(target=leave)
         leaving.start()
-        document = between(pair, address, idle_ms="200", waiting="block,minimal")
+        document = between(pair, address, idle_ms="200,201,202,203", waiting="block,epoll,poll0,minimal")
         leaving.join()
     assert document["cells"][-1]["reason"] == "the other host went away"
 

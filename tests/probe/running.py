@@ -16,6 +16,7 @@ from tunectl.cpulist import CpuSet, parse_cpulist
 
 # A run that a test ends itself. Bounded, so that a signal that is never heard fails the test, and blocks nobody.
 ENDED_BY_TEST_S = 60
+PATIENCE_S = 60  # for what comes at once where nobody else wants the CPU
 # Calibration, warm-up and the wait for the common start take a worker some 30 ms of CPU time.
 _MEASURING_NS = 60_000_000
 
@@ -29,10 +30,18 @@ class Thread(NamedTuple):
     waited_ns: int  # ready to run, and not running
 
 
+def numbered(folder: str | Path) -> list[Path]:
+    """What has a number in a folder of /proc, by that; nothing once the folder is gone (Path.glob may raise then)."""
+    with suppress(OSError):
+        found = [path for path in Path(folder).iterdir() if path.name.isdecimal()]
+        return sorted(found, key=lambda path: int(path.name))
+    return []
+
+
 def threads(pid: int) -> list[Thread]:
     """The threads of a process, its main thread first; none once it has ended."""
     found = []
-    for task in sorted(Path(f"/proc/{pid}/task").glob("[0-9]*"), key=lambda path: int(path.name)):
+    for task in numbered(f"/proc/{pid}/task"):
         with suppress(OSError, IndexError):  # a thread may end meanwhile
             status = dict(line.split(":\t", 1) for line in (task / "status").read_text().splitlines() if ":\t" in line)
             last_cpu = int((task / "stat").read_text().rpartition(")")[2].split()[36])
@@ -42,14 +51,15 @@ def threads(pid: int) -> list[Thread]:
     return found
 
 
-def until_measuring(pid: int, workers: int = 1) -> list[Thread]:
+def until_measuring(pid: int, workers: int = 1, *, has_main: bool = True) -> list[Thread]:
     """The threads that measure, once each has used more CPU time than what comes before the measuring takes.
 
-    None where the process ended before it had so much, as a short run does on a very busy machine.
+    The main thread is none of them, unless the process is all workers (`has_main=False`). None where it ended before it
+    had so much, as a short run does on a very busy machine.
     """
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline and not has_ended(pid):
-        busy = [one for one in threads(pid) if one.tid != pid and one.ran_ns > _MEASURING_NS]
+        busy = [one for one in threads(pid) if not (has_main and one.tid == pid) and one.ran_ns > _MEASURING_NS]
         if len(busy) >= workers:
             return busy
         time.sleep(0.005)
@@ -64,7 +74,7 @@ def has_ended(pid: int) -> bool:
         return True
 
 
-def until_ended(pid: int, limit_s: float = 30.0) -> bool:
+def until_ended(pid: int, limit_s: float = PATIENCE_S) -> bool:
     """Whether it has ended within so long."""
     deadline = time.monotonic() + limit_s
     while not (ended := has_ended(pid)) and time.monotonic() < deadline:
@@ -75,7 +85,7 @@ def until_ended(pid: int, limit_s: float = 30.0) -> bool:
 def links(pid: int) -> dict[int, str]:
     """What the open descriptors of a process are, by number."""
     found = {}
-    for path in Path(f"/proc/{pid}/fd").iterdir():
+    for path in numbered(f"/proc/{pid}/fd"):
         with suppress(FileNotFoundError):  # it may be closed meanwhile
             found[int(path.name)] = os.readlink(path)
     return found
@@ -83,11 +93,11 @@ def links(pid: int) -> dict[int, str]:
 
 def until_child(pid: int) -> int:
     """The process that this one starts."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
-        for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        for task in numbered(f"/proc/{pid}/task"):
             with suppress(OSError):  # a thread may end meanwhile
-                if children := path.read_text().split():
+                if children := (task / "children").read_text().split():
                     return int(children[0])
         time.sleep(0.005)
     raise AssertionError(f"process {pid} starts none")
@@ -95,7 +105,7 @@ def until_child(pid: int) -> int:
 
 def until_named(pid: int, *names: str) -> list[Thread]:
     """The threads of these names, once all are there; AssertionError where the process ends before."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline and not has_ended(pid):
         found = [one for one in threads(pid) if one.name in names]
         if len(found) == len(names):
@@ -103,6 +113,16 @@ def until_named(pid: int, *names: str) -> list[Thread]:
         time.sleep(0.005)
     stands = "has ended" if has_ended(pid) else f"runs, with {threads(pid)}"
     raise AssertionError(f"process {pid} has no threads {names}: it {stands}")
+
+
+def until_pinned(pid: int, cpu: int) -> Thread:
+    """The process's first thread, once it may run on this CPU alone: what it follows and heeds is set by then."""
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline and not has_ended(pid):
+        if (found := threads(pid)) and found[0].allowed == {cpu}:
+            return found[0]
+        time.sleep(0.005)
+    raise AssertionError(f"process {pid} is not on CPU {cpu} alone: {threads(pid)}")
 
 
 class Stop(NamedTuple):
@@ -135,7 +155,7 @@ def stop_for(child: subprocess.Popen[str], seconds: float) -> Stop:
 
 def _until_running(pid: int) -> None:
     before = sum(one.ran_ns for one in threads(pid))
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline and sum(one.ran_ns for one in threads(pid)) < before + 20_000_000:
         if has_ended(pid):
             return

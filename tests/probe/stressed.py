@@ -18,15 +18,15 @@ if "--version" in sys.argv:
     print("stress-ng, version 0.99.01 (made up)")
     sys.exit()
 figures = {figures!r}
+def end(*_):
+    open(sys.argv[sys.argv.index("--yaml") + 1], "w").write(figures)
+    {last}
+signal.signal(signal.SIGTERM, end)  # before its child works, and with it the load
 {first}
 if not os.fork():
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     while True:
         pass
-def end(*_):
-    open(sys.argv[sys.argv.index("--yaml") + 1], "w").write(figures)
-    {last}
-signal.signal(signal.SIGTERM, end)
 while True:
     time.sleep(1)
 """
@@ -42,11 +42,17 @@ def works(figures: str = WORKED, first: str = "", last: str = "os.killpg(0, 9) i
     return _WORKS.format(figures=figures, first=first, last=last)
 
 
+WHO = "who"  # the file, among its own, in which one says what may be killed, and what ends behind it
+_TOLD = f"""
+with open(sys.argv[sys.argv.index("--temp-path") + 1] + "/{WHO}", "w") as file:
+    file.write(f"{{os.getpid()}} {{os.getppid()}}")
+"""
+
 # name -> (the program, what is said of it)
 BROKEN = {
     "ends at once": ("#!/bin/sh\necho 'no such stressor' >&2\nexit 2\n", "stress-ng has ended: no such stressor"),
     "stands and is silent": (_SILENT, "stress-ng took no CPU time"),
-    "ends while it is measured": (works(first="signal.alarm(1)"), "stress-ng has ended: it was killed by SIGALRM"),
+    "ends while it is measured": (works(first=_TOLD), "stress-ng has ended: it was killed by SIGALRM"),
     "is on another CPU": (
         works(first="os.sched_setaffinity(0, range(os.cpu_count()))"),
         "may run on CPU",

@@ -17,7 +17,7 @@ from tests.schemas import fits
 from tunectl.probe.explain import explained
 
 from .conftest import GAPS_S, SHORT_S
-from .running import ENDED_BY_TEST_S, until_child, until_measuring
+from .running import ENDED_BY_TEST_S, PATIENCE_S, until_child, until_measuring
 from .test_jitter import ns
 
 pytestmark = [pytest.mark.pins, pytest.mark.usefixtures("installed")]
@@ -71,7 +71,7 @@ def started(cpu: int, duration_s: float) -> subprocess.Popen[str]:
 
 
 def wait_for_instance(pid: int) -> str:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         mine = [name for name in instances() if name.startswith(f"tunectl-{pid}-")]
         if mine:
@@ -85,7 +85,7 @@ def neighbour(cpu: int) -> Iterator[str]:
     """A thread of a name nobody else has, often at work on the probed CPU."""
     code = (
         "import os, sys, time\n"
-        "open('/proc/self/comm', 'w').write('odd [1] name')\n"
+        "open('/proc/self/comm', 'w').write(f'odd [1] {os.getpid()}')\n"
         f"os.sched_setaffinity(0, {{{cpu}}})\n"
         "while True:\n"
         "    until = time.monotonic() + 0.002\n"
@@ -93,7 +93,7 @@ def neighbour(cpu: int) -> Iterator[str]:
         "    time.sleep(0.01)\n"
     )
     child = subprocess.Popen([sys.executable, "-c", code])
-    yield "thread odd [1] name"
+    yield f"thread odd [1] {child.pid}"
     child.kill()
     child.wait()
 
@@ -101,12 +101,13 @@ def neighbour(cpu: int) -> Iterator[str]:
 @pytest.mark.usefixtures("tracing")
 @pytest.mark.slow
 def test_every_gap_has_a_cause_and_the_table_adds_up(cpu: int, neighbour: str) -> None:
-    for _ in range(6):  # on a busy CPU the neighbour may get no time, or share every gap with many others
+    for _ in range(10):  # on a busy CPU the neighbour may get no time, or share every gap with many others
         document = attributed("--cpus", cpu, "--duration", 0.6)
         table = checked_table(document)
-        if any(neighbour in cause for cause in table):
+        if any(neighbour in cause for cause in table) and are_ticks_named(document, table):
             break
     assert any(neighbour in cause for cause in table)
+    assert are_ticks_named(document, table)
 
 
 def checked_table(document: dict[str, Any]) -> dict[str, Any]:
@@ -123,28 +124,41 @@ def checked_table(document: dict[str, Any]) -> dict[str, Any]:
     for cause, row in table.items():
         lengths = [ns(document, end - start) for start, end, why in one["events"] if labels[why] == cause]
         assert cause.startswith("not known: beyond") or len(lengths) == row["count"]
-    # The trace names the ticks that the kernel counted while the probe had the CPU; one that gives the CPU to a thread
-    # is a part of that thread's gap.
+    return table
+
+
+def are_ticks_named(document: dict[str, Any], table: dict[str, Any]) -> bool:
+    """The trace names the ticks that the kernel counted while the probe had the CPU, as far as it can be told.
+
+    One that gives the CPU to a thread is a part of that thread's gap.
+    """
+    (one,) = document["cpus"]
     ticks = one["counters"]["irq"].get("LOC", 0) * (1 - one["stolen_ppm"] / 1e6)
     ticks -= one["counters"]["context_switches"]["involuntary"]
-    if ticks > 30 and not one["trace"]["events_lost"]:
-        assert sum(row["count"] for cause, row in table.items() if "local timer" in cause) > ticks / 2
-    return table
+    named = sum(row["count"] for cause, row in table.items() if "local timer" in cause)
+    return bool(ticks <= 30 or one["trace"]["events_lost"] or named > ticks / 2)
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("tracing")
-def test_a_thread_is_named_only_where_it_ran(cpu: int) -> None:
-    document = attributed("--cpus", cpu, "--duration", GAPS_S)
-    assert not any("odd [1] name" in row["cause"] for row in document["cpus"][0]["causes"])
+def test_a_thread_is_named_only_where_it_ran(cpu: int, neighbour: str) -> None:
+    cpus = os.sched_getaffinity(0) - {cpu}
+    if not cpus:
+        pytest.skip("one CPU only")
+    document = attributed("--cpus", min(cpus), "--duration", GAPS_S)
+    assert not any(neighbour in row["cause"] for row in document["cpus"][0]["causes"])
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("tracing")
 def test_the_cost_of_an_event_is_measured(cpu: int) -> None:
-    # A busy machine can hide so small a difference once: best of three.
-    costs = [attributed("--cpus", cpu, "--duration", SHORT_S)["attribution"]["event_cost_ns"] for _ in range(3)]
-    assert any(cost is not None and 0 < cost < 100_000 for cost in costs)
+    costs: list[float | None] = []
+    while len(costs) < 10:  # a busy machine can hide so small a difference
+        cost = attributed("--cpus", cpu, "--duration", SHORT_S)["attribution"]["event_cost_ns"]
+        costs.append(cost)
+        if cost is not None and 0 < cost < 100_000:
+            return
+    raise AssertionError(costs)
 
 
 @pytest.mark.usefixtures("tracing")
@@ -176,11 +190,14 @@ def test_the_instance_is_gone_after_a_signal(cpu: int, number: signal.Signals) -
 )
 @pytest.mark.slow
 def test_what_a_killed_probe_leaves_the_next_command_removes(cpu: int, command: tuple[str, ...]) -> None:
-    child = started(cpu, ENDED_BY_TEST_S)
-    name = wait_for_instance(child.pid)
-    child.kill()
-    child.communicate(timeout=30)
-    assert name in instances()
+    for _ in range(20):  # the command of another test may be the next one
+        child = started(cpu, ENDED_BY_TEST_S)
+        name = wait_for_instance(child.pid)
+        child.kill()
+        child.communicate(timeout=60)
+        if is_left := name in instances():
+            break
+    assert is_left
     alive = started(cpu, ENDED_BY_TEST_S)
     own = wait_for_instance(alive.pid)
     argv = within(MOUNT, sys.executable, "-c", MAIN, *command)
@@ -266,12 +283,13 @@ def test_the_probes_own_trace_is_marked(cpu: int) -> None:
 def test_the_gap_that_ends_a_run_has_its_events(cpu: int) -> None:
     """The neighbour takes the CPU for 2 ms, or another thread does; what a hypervisor takes has no events."""
     argv = within(MOUNT, *ATTRIBUTED, "--cpus", str(cpu), "--duration", str(ENDED_BY_TEST_S), "--until", "1000000")
-    for _ in range(6):
+    for _ in range(20):
         done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
         assert (done.returncode, done.stderr) == (3, "")
         gap = json.loads(done.stdout)["until"]["gap"]
         who = gap["cause"].partition(" + ")[0]
-        if any(what == f"{who} has the CPU" for _, what in gap["events"]):  # it may have had it when the run began
+        # It may have had it when the run began; some kernels leave a switch out of their trace.
+        if {f"{who} has the CPU", "the probe has the CPU again"} <= {what for _, what in gap["events"]}:
             break
     moments = [at for at, _ in [*gap["before"], *gap["events"]]]
     assert moments == sorted(moments)

@@ -20,7 +20,16 @@ from tunectl.host.procs import hidden_threads
 from tunectl.host.sysroot import Sysroot
 from tunectl.probe.explain import explained
 
-from .running import ENDED_BY_TEST_S, threads, until_child, until_ended, until_measuring, until_named
+from .running import (
+    ENDED_BY_TEST_S,
+    numbered,
+    threads,
+    until_child,
+    until_ended,
+    until_measuring,
+    until_named,
+    until_pinned,
+)
 
 Jitter = Callable[..., dict[str, Any]]
 pytestmark = [
@@ -39,8 +48,7 @@ _AT_MOST_S = 30  # an engine under SCHED_FIFO must end by itself, whatever becom
 @pytest.fixture(autouse=True)
 def _nobody_else() -> None:
     """The CPU is left to whoever is pinned to it and runs: somebody else would be named instead of the engine."""
-    tasks = (path.parent for path in Path("/proc").glob("[0-9]*/task/[0-9]*/stat"))
-    for tid in (int(task.name) for task in tasks):
+    for tid in (int(task.name) for process in numbered("/proc") for task in numbered(process / "task")):
         with suppress(OSError):
             state, *fields = Path(f"/proc/{tid}/stat").read_text().rpartition(")")[2].split()
             is_kernels = bool(int(fields[5]) & _PF_KTHREAD)
@@ -189,10 +197,15 @@ def test_one_that_sleeps_there_is_not_in_the_way_nor_one_that_may_run_elsewhere(
     assert (left(document), [one["cpu"] for one in document["cpus"]]) == ([], [CPU])
 
 
-def _time_to_leave(program: Path) -> tuple[float, dict[str, Any]]:
-    """From an engine's waking until the spinner may not run there any more."""
+def _time_to_leave(program: Path) -> tuple[float, dict[str, Any]] | str:
+    """From an engine's waking until the spinner may not run there any more.
+
+    Or what the program wrote, where it ended before the engine woke: others of this machine took the CPU first.
+    """
     with engine() as one, probing(program, "--duration", ENDED_BY_TEST_S) as probe:
-        (worker, *_) = until_measuring(probe.pid)
+        if not (busy := until_measuring(probe.pid)):
+            return probe.communicate(timeout=60)[0]
+        worker = busy[0]
         guards = [each.tid for each in threads(probe.pid) if each.tid != worker.tid]
         return until_left([worker.tid], one, guards), explained(json.loads(probe.communicate(timeout=60)[0]))
 
@@ -200,9 +213,12 @@ def _time_to_leave(program: Path) -> tuple[float, dict[str, Any]]:
 @pytest.mark.slow
 def test_an_engine_that_wakes_has_its_cpu_within_ten_milliseconds(program: Path) -> None:
     """A hypervisor may take the CPU of whoever watches, unseen: a guard that is too slow would be so every time."""
-    tries = []
+    tries: list[float | str] = []
     for _ in range(8):
-        took_s, document = _time_to_leave(program)
+        if isinstance(found := _time_to_leave(program), str):
+            tries.append(found)
+            continue
+        took_s, document = found
         assert document["cpus"] == []
         assert "engine" in left(document)[0]
         assert not document["interrupted"]
@@ -395,16 +411,16 @@ def test_in_a_partition_only_the_workers_are_inside(program: Path, tmp_path: Pat
             "--cpus",
             str(CPU),
             "--duration",
-            "2",
+            str(ENDED_BY_TEST_S),
             "--group",
             str(group.fileno()),
         ]
         with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, pass_fds=[group.fileno()]) as child:
             inside = until_child(child.pid)
-            deadline = time.monotonic() + 20
-            while [one.allowed for one in threads(inside)] != [frozenset({CPU})] and time.monotonic() < deadline:
-                time.sleep(0.01)
+            until_pinned(inside, CPU)
+            assert until_measuring(inside, has_main=False)
             workers, own = threads(inside), threads(child.pid)
+            child.terminate()
             document = explained(json.loads(child.communicate(timeout=60)[0]))
     assert procs.read_bytes() == b"0"
     assert [one.allowed for one in workers] == [frozenset({CPU})]

@@ -22,7 +22,7 @@ from tunectl.probe.explain import explained
 from tunectl.probe.raw import conservation_ppm, read_raw
 
 from .conftest import GAPS_S, SHORT_S
-from .running import ENDED_BY_TEST_S, Stop, stop_for, until_measuring
+from .running import ENDED_BY_TEST_S, Stop, stop_for, until_ended, until_measuring
 
 pytestmark = [pytest.mark.slow, pytest.mark.pins]
 
@@ -117,8 +117,11 @@ def test_it_runs_as_long_as_it_was_asked_to(jitter: Jitter, cpu: int) -> None:
 
 
 def test_time_is_conserved(probe: Callable[..., subprocess.CompletedProcess[str]], cpu: int) -> None:
-    written = json.loads(probe("jitter", "--intrude", "--cpus", cpu, "--duration", GAPS_S).stdout)
-    (facts,) = written["cpus"]
+    for seconds in (GAPS_S, 1, 4):  # a CPU that is away for all of a run has no quiet turn
+        written = json.loads(probe("jitter", "--intrude", "--cpus", cpu, "--duration", seconds).stdout)
+        (facts,) = written["cpus"]
+        if facts["quiet_turns"]:
+            break
     assert facts["quiet_ticks"] + facts["stolen_ticks"] == facts["tsc_end"] - facts["tsc_start"]
     assert abs(conservation_ppm(read_raw(written).cpus[0], written["clock"]["hz"])) < 100
     document = explained(written)
@@ -130,9 +133,12 @@ def test_time_is_conserved(probe: Callable[..., subprocess.CompletedProcess[str]
 
 
 def test_the_probe_does_not_interrupt_itself(jitter: Jitter, cpu: int) -> None:
-    counters = jitter("--cpus", cpu, "--duration", GAPS_S)["cpus"][0]["counters"]
+    for _ in range(3):  # a host that is short of memory moves a page now and then; a probe that faults always does
+        counters = jitter("--cpus", cpu, "--duration", GAPS_S)["cpus"][0]["counters"]
+        assert counters["context_switches"]["voluntary"] == 0
+        if counters["page_faults"] == 0:
+            break
     assert counters["page_faults"] == 0
-    assert counters["context_switches"]["voluntary"] == 0
 
 
 def test_no_two_events_touch(jitter: Jitter, cpu: int) -> None:
@@ -174,8 +180,11 @@ def test_no_system_call_while_measuring(program: Path, cpu: int, tmp_path: Path)
 
 
 def test_events_that_do_not_fit_are_counted(jitter: Jitter, cpu: int) -> None:
-    document = jitter("--cpus", cpu, "--duration", GAPS_S, "--threshold-ns", 60, "--events", 7)
-    (one,) = document["cpus"]
+    for seconds in (GAPS_S, 1, 4, 16):  # a CPU that is away for nearly all of a run has one gap
+        document = jitter("--cpus", cpu, "--duration", seconds, "--threshold-ns", 60, "--events", 7)
+        (one,) = document["cpus"]
+        if one["interruptions"] > 7:
+            break
     assert len(one["events"]) == 7
     assert one["events_lost"] == one["interruptions"] - 7 > 0
     assert sum(count for _, _, count in one["histogram"]) == one["interruptions"]
@@ -201,7 +210,7 @@ def test_all_cpus_start_together(jitter: Jitter) -> None:
     if len(cpus) < 2:
         pytest.skip("one CPU only")
     late_s = []
-    for _ in range(5):  # a busy machine gives a CPU late now and then; a probe that starts them one by one always does
+    for _ in range(20):  # a busy machine gives a CPU late now and then; a probe that starts them one by one always does
         document = jitter("--cpus", ",".join(map(str, cpus)), "--duration", SHORT_S)
         assert [one["cpu"] for one in document["cpus"]] == cpus
         (common,) = {one["series"]["tsc_start"] for one in document["cpus"]}
@@ -222,7 +231,7 @@ def stopped(program: Path, cpu: int, run_s: float, stop_s: float) -> tuple[Stop,
     """How long a run was stopped, and its document; None where a busy machine was not done before the run was over."""
     child = started(program, "--cpus", cpu, "--duration", run_s)
     stop = stop_for(child, stop_s) if until_measuring(child.pid) else None
-    document = explained(json.loads(child.communicate(timeout=30)[0]))
+    document = explained(json.loads(child.communicate(timeout=60)[0]))
     return (stop, document) if stop and document["cpus"][0]["max_ns"] > stop.least_ns / 2 else None
 
 
@@ -250,15 +259,18 @@ def test_a_stopped_probe_reports_the_stop_to_a_millisecond(program: Path, cpu: i
 
 
 def test_a_gap_that_spans_the_end_is_reported(program: Path, cpu: int) -> None:
-    asked_s, measured = 0.0, None
-    while measured is None and asked_s < 5:  # a busy machine may stop the probe only when its time is over already
+    asked_s, off_ns = 0.0, list[float]()
+    # A busy machine may stop the probe only when its time is over already; a virtual one may itself be stopped between
+    # the signal and what it brings about.
+    while asked_s < 5 and min(off_ns, default=1_000_000) >= 1_000_000:
         asked_s += 0.5
         # By more than the second after which a worker that does not end gives up a CPU that somebody else holds.
-        measured = stopped(program, cpu, asked_s, asked_s + 1.5)
-    assert measured
-    stop, document = measured
-    (one,) = document["cpus"]
-    assert one["max_ns"] >= stop.least_ns - 1_000_000
+        if (measured := stopped(program, cpu, asked_s, asked_s + 1.5)) is None:
+            continue
+        stop, document = measured
+        (one,) = document["cpus"]
+        off_ns.append(stop.least_ns - one["max_ns"])
+    assert min(off_ns) < 1_000_000
     start, end, _ = one["events"][-1]
     assert end == one["tsc_end"]
     assert ns(document, end - start) == pytest.approx(one["max_ns"], abs=1)
@@ -318,7 +330,7 @@ def test_fifo_on_the_only_cpu_ends_on_time(
     begin = time.monotonic()
     document = jitter(*arguments, prefix=only_cpu)
     (one,) = document["cpus"]
-    assert time.monotonic() - begin < 30
+    assert time.monotonic() - begin < ENDED_BY_TEST_S
     assert document["interrupted"] is False
     assert -1_000 <= late_ns(document, one, asked_s) < 1_000_000
     assert any("main thread shares" in warning for warning in document["warnings"])
@@ -348,14 +360,17 @@ def test_throttling_pauses_of_a_fifo_spinner_are_named(
     probe: Callable[..., subprocess.CompletedProcess[str]], jitter: Jitter, cpu: int
 ) -> None:
     skip_unless_fifo(probe, cpu)
-    document = jitter("--cpus", cpu, "--duration", 2.2, "--fifo", 1)  # two pauses come a second apart
-    runtime_us = int(Path("/proc/sys/kernel/sched_rt_runtime_us").read_text())
-    named = [text for text in document["warnings"] if "not the machine" in text]
-    assert any("sched_rt_runtime_us" in text for text in document["warnings"]) is (runtime_us >= 0)
-    starts = [start for start, end, _ in document["cpus"][0]["events"] if 45e6 < ns(document, end - start) < 55e6]
-    apart = [ns(document, after - before) for before, after in itertools.pairwise(starts)]
-    if any(0.98e9 < distance < 1.02e9 for distance in apart):
-        assert named
+    for _ in range(3):  # a virtual machine may be away at such moments, too; who names none does so each time
+        document = jitter("--cpus", cpu, "--duration", 2.2, "--fifo", 1)  # two pauses come a second apart
+        runtime_us = int(Path("/proc/sys/kernel/sched_rt_runtime_us").read_text())
+        named = [text for text in document["warnings"] if "not the machine" in text]
+        assert any("sched_rt_runtime_us" in text for text in document["warnings"]) is (runtime_us >= 0)
+        starts = [start for start, end, _ in document["cpus"][0]["events"] if 45e6 < ns(document, end - start) < 55e6]
+        apart = [ns(document, after - before) for before, after in itertools.pairwise(starts)]
+        if named or not any(0.98e9 < distance < 1.02e9 for distance in apart):
+            break
+    else:
+        raise AssertionError(f"not named: {apart}")
     if named:
         assert len([gap for gap in gaps_ns(document, document["cpus"][0]) if 30e6 < gap < 80e6]) >= 2
 
@@ -385,11 +400,14 @@ def unprivileged(program: Path, *arguments: object) -> subprocess.CompletedProce
 
 
 def test_it_needs_no_privilege(program: Path, cpu: int) -> None:
-    done = unprivileged(program, "--cpus", cpu, "--duration", SHORT_S)
-    assert (done.returncode, done.stderr) == (0, "")
-    document = explained(json.loads(done.stdout))
-    assert document["cpus"][0]["loops"] > 1000
-    assert document["cpus"][0]["counters"]["page_faults"] == 0
+    for seconds in (SHORT_S, 1, 4):  # the CPU may be away for nearly all of a run, or pages that are not locked
+        done = unprivileged(program, "--cpus", cpu, "--duration", seconds)
+        assert (done.returncode, done.stderr) == (0, "")
+        (one,) = explained(json.loads(done.stdout))["cpus"]
+        if one["loops"] > 1000 and one["counters"]["page_faults"] == 0:
+            break
+    assert one["loops"] > 1000
+    assert one["counters"]["page_faults"] == 0
 
 
 def test_memory_that_cannot_be_locked_is_a_warning(program: Path, cpu: int) -> None:
@@ -403,22 +421,21 @@ def test_memory_that_cannot_be_locked_is_a_warning(program: Path, cpu: int) -> N
     assert any("memory could not be locked" in text for text in explained(json.loads(done.stdout))["warnings"])
 
 
-def test_hostile_interrupt_names_stay_json(jitter: Jitter, cpu: int, tmp_path: Path) -> None:
+def test_hostile_interrupt_names_stay_json(program: Path, cpu: int, tmp_path: Path) -> None:
     (tmp_path / "sys/devices/system/cpu").mkdir(parents=True)
     (tmp_path / "sys/devices/system/cpu/online").write_text("0-8191\n")
     (tmp_path / "proc").mkdir()
-    fifo = tmp_path / "proc" / "interrupts"
-    os.mkfifo(fifo)
-    header = f"      CPU{cpu}\n"
-    child = os.fork()
-    if child == 0:
-        # the first reader sees 1, the second 43
-        for count in (1, 43):
-            fifo.write_bytes(f'{header}  7:  {count}  evil "\\\u0007 '.encode() + b"\xff\xfe name\n")
-            time.sleep(0.2)
-        os._exit(0)
-    document = jitter("--cpus", cpu, "--duration", SHORT_S, "--root", tmp_path)
-    os.waitpid(child, 0)
+
+    def count(times: int) -> None:
+        text = f'      CPU{cpu}\n  7:  {times}  evil "\\\u0007 '.encode() + b"\xff\xfe name\n"
+        (tmp_path / "proc/interrupts").write_bytes(text)
+
+    count(1)
+    child = started(program, "--cpus", cpu, "--duration", ENDED_BY_TEST_S, "--root", tmp_path)
+    assert until_measuring(child.pid)  # it has read them, and reads them again at its end
+    count(43)
+    child.terminate()
+    document = explained(json.loads(child.communicate(timeout=60)[0]))
     assert document["cpus"][0]["counters"]["irq"] == {"7": 42}
     assert document["irq_descriptions"] == {"7": 'evil "\\\u0007 \ufffd\ufffd name'}
 
@@ -478,10 +495,13 @@ def test_the_first_gap_that_is_long_enough_ends_the_run_on_all_cpus(program: Pat
         [*map(str, argv), "--duration", str(ENDED_BY_TEST_S)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as child:
         until_measuring(child.pid, len(cpus[-2:]))
-        # By their number: on a very busy machine such a gap may have ended the run already.
-        os.kill(child.pid, signal.SIGSTOP)
-        time.sleep(0.2)
-        os.kill(child.pid, signal.SIGCONT)
+        for _ in range(5):  # who waits for his CPU is stopped late, and for less
+            # By their number: on a very busy machine such a gap may have ended the run already.
+            os.kill(child.pid, signal.SIGSTOP)
+            time.sleep(0.2)
+            os.kill(child.pid, signal.SIGCONT)
+            if until_ended(child.pid, 1):
+                break
         out, err = child.communicate(timeout=60)
     assert child.returncode == 0
     document = explained(json.loads(out))

@@ -18,8 +18,9 @@ from msgspec.structs import replace
 import tunectl
 from tests.cli.places import environment, unprivileged
 from tests.cli.test_commands import valid
+from tests.probe.running import PATIENCE_S, until_ended
 from tests.probe.samples import cpu_result, typed_result
-from tests.probe.stressed import BROKEN, WORKED, put, works
+from tests.probe.stressed import BROKEN, WHO, WORKED, put, works
 from tests.ran import JITTER
 from tunectl.compare.compared import quiet_and_loaded
 from tunectl.errors import TunectlError, UsageError
@@ -42,8 +43,13 @@ DID = {"stream": Figures(16, 0.75, 1024), "timer": Figures(9)}
 LIMITS = {"max_ns": 50_000, "p99_9_ns": 10_000, "interruptions_per_s": 10, "stolen_ppm": 200}
 
 
-def left() -> list[str]:
-    return [name for name in os.listdir(PLACE) if name.startswith("tunectl-load-")]
+def left() -> set[str]:
+    """The directories of loads, but for those at which another program is at work now."""
+    names = {name for name in os.listdir(PLACE) if name.startswith("tunectl-load-")}
+    owners = {name: name.removeprefix("tunectl-load-").partition("-") for name in names}
+    return {
+        name for name, (pid, _, began) in owners.items() if pid == str(os.getpid()) or read_start(ROOT, pid) != began
+    }
 
 
 @pytest.fixture
@@ -51,7 +57,7 @@ def clean() -> Iterator[None]:
     """Nothing of a load is there afterwards: no directory, no process."""
     before = left()
     yield
-    assert left() == before
+    assert left() <= before
 
 
 def stressed(monkeypatch: pytest.MonkeyPatch, place: Path, text: str) -> None:
@@ -198,10 +204,13 @@ def test_a_load_that_breaks_is_named(name: str, tmp_path: Path, monkeypatch: pyt
     if name == "is on another CPU" and os.cpu_count() == 1:
         pytest.skip("needs two CPUs")
     stressed(monkeypatch, tmp_path, program)
-    monkeypatch.setattr(stressng, "_STARTS_S", 2.0)
+    monkeypatch.setattr(stressng, "_STARTS_S", 2.0 if "silent" in name else PATIENCE_S)
 
     def measured(tell: Any) -> Jitter:
-        time.sleep(1.2 if "while" in name else 0.0)
+        for who in Path(PLACE).glob(f"tunectl-load-{os.getpid()}-*/{WHO}"):  # of the one that ends meanwhile
+            leader, last = map(int, who.read_text().split())
+            os.kill(leader, signal.SIGALRM)
+            assert until_ended(last)
         return typed_result(cpu_result())
 
     assert said in why_not(measured)
@@ -256,7 +265,7 @@ def test_a_load_ends_with_tunectl_whatever_ends_it(end: signal.Signals, tmp_path
     leader = int(child.stdout.readline())
     child.send_signal(end)
     child.wait()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE_S
     while any(one.alive for one in read_session(ROOT, leader)):
         assert time.monotonic() < deadline, "the load outlives the program that started it"
         time.sleep(0.02)
@@ -270,7 +279,8 @@ if not os.fork():
     if os.fork():
         os._exit(0)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    open({pid!r}, "w").write(str(os.getpid()))
+    open({pid!r} + ".new", "w").write(str(os.getpid()))
+    os.rename({pid!r} + ".new", {pid!r})
     time.sleep(120)
     os._exit(0)
 while not os.path.exists({pid!r}):
@@ -304,11 +314,7 @@ def test_what_left_the_loads_session_ends_with_it(prefix: Callable[[], list[str]
         code += f"os.kill(os.getpid(), signal.{end})" if end else "assert one.end().status == 0"
         child = subprocess.Popen([*words, sys.executable, "-c", code], env=env, cwd="/")
         assert child.wait(60) == (-signal.SIGKILL if end else 0)
-        stray = Path("/proc", (place / "pid").read_text())
-        deadline = time.monotonic() + 20
-        while stray.exists() and (stray / "stat").read_text().rpartition(")")[2].split()[0] != "Z":
-            assert time.monotonic() < deadline, "it outlives the load"
-            time.sleep(0.02)
+        assert until_ended(int((place / "pid").read_text())), "it outlives the load"
         for name in left():
             if name.startswith(f"tunectl-load-{child.pid}-"):  # of one that was killed, whoever it was
                 shutil.rmtree(Path(PLACE, name))
@@ -343,9 +349,12 @@ def test_every_load_of_the_real_stress_ng(tunectl: Any, tmp_path: Path) -> None:
         pytest.skip("needs a CPU beside the probed one")
     names = "all" if os.geteuid() == 0 else ",".join(name for name, row in LOADS.items() if not row.needs_root)
     out = tmp_path / "loaded.json"
-    asked = ("--cpus", max(os.sched_getaffinity(0)), "--duration", 1, "--load", names, "--output", out)
-    done = tunectl(*JITTER, *asked, "--format", "json")
-    made = valid("probe.jitter.loaded", done.out)
+    asked = ("--cpus", max(os.sched_getaffinity(0)), "--load", names, "--output", out, "--format", "json")
+    for seconds in (1, 5, 20):  # a disk or a machine that is slow may do no work that counts in the first
+        done = tunectl(*JITTER, *asked, "--duration", seconds)
+        made = valid("probe.jitter.loaded", done.out)
+        if not made["warnings"]:
+            break
     assert (done.code, made["warnings"]) == (0, []), made
     (quiet,), (loaded,) = made["quiet"], made["loaded"]
     for run in (quiet, loaded):

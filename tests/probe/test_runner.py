@@ -26,18 +26,21 @@ def script(path: Path, body: str) -> Path:
 
 @pytest.mark.slow
 def test_measures(installed: Path, cpu: int) -> None:
-    said: list[Work] = []
-    result = run_jitter([cpu], 1.05, threshold_ns=500, events=3, intrude=True, on_progress=said.append)
-    assert (result.threshold_ns, result.duration_requested_s) == (500, 1.05)
+    for asked_s in (1.05, 2.5, 10.5):  # who tells once a second may himself wait for a CPU
+        said: list[Work] = []
+        result = run_jitter([cpu], asked_s, threshold_ns=500, events=3, intrude=True, on_progress=said.append)
+        if said[-1].left_s not in (None, asked_s):
+            break
+    assert (result.threshold_ns, result.duration_requested_s) == (500, asked_s)
     (measured,) = result.cpus
     assert measured.cpu == cpu
     assert len(measured.events) <= 3
     assert len(said) >= 2
-    assert said[0] == (f"measuring CPU {cpu}", 1.05, "")
+    assert said[0] == (f"measuring CPU {cpu}", asked_s, "")
     assert said[-1].now == f"measuring CPU {cpu}"
     assert said[-1].left_s is not None
-    assert said[-1].left_s < 1.05
-    assert re.fullmatch(rf"(.* on CPU {cpu}( at 0\.\d s)?)?", said[-1].longest)
+    assert said[-1].left_s < asked_s
+    assert re.fullmatch(rf"(.* on CPU {cpu}( at \d+\.\d s)?)?", said[-1].longest)
 
 
 def test_the_longest_gap_of_all_cpus_is_told_and_when_it_began() -> None:
@@ -120,7 +123,7 @@ def test_ctrl_c_still_gives_the_result(installed: Path, cpu: int) -> None:
     child = subprocess.Popen([sys.executable, "-c", code], cwd=root, stdout=subprocess.PIPE, text=True)
     assert until_measuring(until_child(child.pid))
     child.send_signal(signal.SIGINT)
-    document = json.loads(child.communicate(timeout=30)[0])
+    document = json.loads(child.communicate(timeout=60)[0])
     assert document["interrupted"] is True
 
 

@@ -15,7 +15,7 @@ from tunectl.host.ending import ENDING
 from tunectl.host.run import reason_of, run
 from tunectl.probe.runs import several
 from tunectl.shapes import Jitter, JitterRuns, typed
-from tunectl.work import Work
+from tunectl.work import Tell, Work
 
 WHOLE = typed(document(cpu_of([(5, 500)], 1.0), seconds=1.0, interrupted=False), Jitter)
 CUT = replace(WHOLE, interrupted=True)
@@ -80,7 +80,7 @@ def ending() -> Iterator[None]:
     ENDING.is_wanted = ENDING.is_urgent = False
 
 
-def series(count: int, pause_s: float, *signals: int) -> JitterRuns:
+def series(count: int, pause_s: float, *signals: int, tell: Tell = lambda _: None) -> JitterRuns:
     """A series whose first run, second run, ... is given so many signals while it is explained."""
     coming = iter(signals)
 
@@ -89,7 +89,7 @@ def series(count: int, pause_s: float, *signals: int) -> JitterRuns:
             signal.raise_signal(signal.SIGINT)
         return WHOLE
 
-    return several(count, pause_s, 1.0, measured, lambda _: None)
+    return several(count, pause_s, 1.0, measured, tell)
 
 
 @pytest.mark.usefixtures("ending")
@@ -114,8 +114,8 @@ def test_a_cut_run_that_was_the_only_one_is_not_counted() -> None:
 @pytest.mark.usefixtures("ending")
 def test_ctrl_c_ends_a_pause() -> None:
     timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    assert series(2, 600.0, 0).warnings == ["only 1 of 2 runs: interrupted"]
+    made = series(2, 600.0, 0, tell=lambda _: timer.start())  # that the pause begins is all that is told
+    assert made.warnings == ["only 1 of 2 runs: interrupted"]
     timer.join()
 
 

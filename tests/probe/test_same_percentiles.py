@@ -14,6 +14,7 @@ from tunectl.shapes import Jitter
 from .conftest import GAPS_S
 
 
+@pytest.mark.pins
 @pytest.mark.parametrize("events", ["65536", "3"])
 def test_percentiles_are_those_of_the_program(
     jitter: Callable[..., dict[str, Any]], cpu: int, tmp_path: Path, events: str

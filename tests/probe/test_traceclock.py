@@ -233,24 +233,26 @@ def of_counter() -> None:
 
 
 def same(there: list[Any], wanted: list[Any]) -> list[Any]:
-    """The part of a longer trace that has the same switches."""
+    """The part of a longer trace that has the same switches; the nearest, where few switches came more than once."""
     whats = [what for _, what in wanted]
-    (at,) = (n for n in range(len(there)) if [what for _, what in there[n : n + len(whats)]] == whats)
-    return there[at : at + len(whats)]
+    parts = [there[at : at + len(whats)] for at in range(len(there))]
+    alike = [part for part in parts if [what for _, what in part] == whats]
+    return min(alike, key=lambda part: abs(part[0][0] - wanted[0][0]))
 
 
 @pytest.mark.slow
 @pytest.mark.pins
 @pytest.mark.usefixtures("tracing", "installed", "of_counter")
 def test_no_stamp_is_further_off_than_is_said() -> None:
-    done = subprocess.run(
-        within(MOUNT, sys.executable, "-c", SANDWICH), capture_output=True, text=True, check=False, timeout=120
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    clock, error, hz, (start, end), (before, brought, after) = json.loads(done.stdout)
-    assert clock == RAW
-    assert error * 1e9 / hz < 5_000
-    brought = [one for one in brought if start < one[0] < end]
+    argv = within(MOUNT, sys.executable, "-c", SANDWICH)
+    for _ in range(10):  # a CPU that nobody else wants, or that was away for the whole run, has no switch
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=120)
+        assert (done.returncode, done.stderr) == (0, "")
+        clock, error, hz, (start, end), (before, brought, after) = json.loads(done.stdout)
+        assert clock == RAW
+        assert error * 1e9 / hz < 5_000
+        if brought := [one for one in brought if start < one[0] < end]:
+            break
     assert brought  # how many there are is the machine's to say
     for (early, _), (at, _), (late, _) in zip(same(before, brought), brought, same(after, brought), strict=True):
         assert early - error <= at <= late + error
@@ -265,13 +267,16 @@ WITHOUT = "from tunectl.probe import tracing; tracing.CLOCKS = ('no-such-clock',
 @pytest.mark.usefixtures("tracing", "installed", "of_counter")
 def test_where_tracing_does_not_have_the_counter_causes_are_found_all_the_same(cpu: int) -> None:
     argv = [sys.executable, "-c", f"{WITHOUT}from tunectl.cli.start import main; main()", "--format", "json", "probe"]
-    argv += ["jitter", "--intrude", "--attribute", "--cpus", str(cpu), "--duration", str(GAPS_S)]
-    done = subprocess.run(within(MOUNT, *argv), capture_output=True, text=True, check=False, timeout=120)
-    assert (done.returncode, done.stderr) == (0, "")
-    document = json.loads(done.stdout)
-    assert document["attribution"]["clock"] == RAW
-    assert 0 < document["attribution"]["clock_error_ns"] < 5_000
-    (one,) = document["cpus"]
-    assert sum(row["count"] for row in one["causes"]) == one["interruptions"]
-    assert sum(row["total_ns"] for row in one["causes"]) == one["stolen_ns"]
-    assert any("local timer" in row["cause"] for row in one["causes"])
+    argv += ["jitter", "--intrude", "--attribute", "--cpus", str(cpu), "--duration"]
+    for seconds in (GAPS_S, 1, 4, 16):  # while others have the CPU, their ticks are no cause
+        done = subprocess.run(within(MOUNT, *argv, str(seconds)), capture_output=True, text=True, timeout=120)
+        assert (done.returncode, done.stderr) == (0, "")
+        document = json.loads(done.stdout)
+        assert document["attribution"]["clock"] == RAW
+        assert 0 < document["attribution"]["clock_error_ns"] < 5_000
+        (one,) = document["cpus"]
+        assert sum(row["count"] for row in one["causes"]) == one["interruptions"]
+        assert sum(row["total_ns"] for row in one["causes"]) == one["stolen_ns"]
+        if has_ticks := any("local timer" in row["cause"] for row in one["causes"]):
+            break
+    assert has_ticks
