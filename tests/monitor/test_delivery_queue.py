@@ -24,7 +24,7 @@ from tunectl.address import DeliveryError
 from tunectl.hostfile.shape import Webhook
 from tunectl.monitor.delivery_queue import Backoff, DeliveryQueue, DeliveryQueues, first_to_go
 from tunectl.monitor.model import Alert
-from tunectl.monitor.moments import moment_now, timestamp
+from tunectl.monitor.moments import moment_now, shown_by, timestamp
 from tunectl.monitor.receivers import Receiver
 from tunectl.monitor.receivers.message import delivery_id
 from tunectl.monitor.receivers.webhook import open_webhook
@@ -269,6 +269,22 @@ def test_what_fires_is_said_again_and_ceases_with_its_resolve(world: World, tmp_
     process.post([over(fired(1))])
     world.run(process, 600)
     assert world.taken[5:] == [(over(fired(1)),)]
+
+
+def test_a_pause_between_two_clocks_is_none_that_was_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    paused, really = [0.0], time.clock_gettime_ns
+
+    def pausing(clock: int) -> int:
+        ns = really(clock)
+        if clock == time.CLOCK_REALTIME and not paused[0]:
+            paused[0] = 1.5
+            time.sleep(1.5)
+        return ns
+
+    right = moment_now()
+    monkeypatch.setattr(time, "clock_gettime_ns", pausing)
+    assert shown_by(moment_now(), right) == right.at
+    assert paused[0]
 
 
 @pytest.mark.parametrize("ahead", [timedelta(hours=1), timedelta(hours=-1)])

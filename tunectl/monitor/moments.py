@@ -10,6 +10,7 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.monitor.model import Alert, Moment
 
 _STEP = timedelta(seconds=1)  # by less a clock is slewed
+_TRIES = 5
 
 
 def boottime() -> float:
@@ -17,9 +18,23 @@ def boottime() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
+def clocks_apart() -> tuple[int, int]:
+    """CLOCK_REALTIME less CLOCK_BOOTTIME, and within how many ns both were read: the shortest of some tries."""
+    tries = []
+    for _ in range(_TRIES):
+        before = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+        now = time.clock_gettime_ns(time.CLOCK_REALTIME)
+        after = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+        tries.append((after - before, now - before))
+    within, apart = min(tries)
+    return apart, within
+
+
 def moment_now() -> Moment:
-    """Now, by both."""
-    return Moment(timestamp(datetime.now(UTC)), boottime(), _boot())
+    """Now, by both: read together, for a pause between the two would look like a clock that was set."""
+    apart_ns, _ = clocks_apart()
+    up_s = boottime()
+    return Moment(timestamp(datetime.fromtimestamp(up_s + apart_ns / 1e9, UTC)), up_s, _boot())
 
 
 def told(alert: Alert, now: Moment) -> Alert:

@@ -1,7 +1,9 @@
 """How far off the clock is, as the monitor has it: asked now and then, and a step seen at once."""
 
+import itertools
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -62,6 +64,16 @@ def test_the_owners_are_asked_every_ten_seconds_and_after_a_step(live: Live, ahe
     assert again is not kept
     live.pass_time(3000.0)
     assert read(live)["clock_error_ns"] is not again
+
+
+def test_who_kept_us_waiting_for_a_minute_is_asked_again_within_ten(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hosttime, "time", SimpleNamespace(monotonic=itertools.count(0.0, 60.0).__next__))
+    kept = read(live)["clock_error_ns"]
+    for seconds, is_kept in ((599.0, True), (1.0, False)):
+        live.pass_time(seconds)
+        assert (read(live)["clock_error_ns"] is kept) is is_kept
 
 
 def test_a_recorded_host_has_no_word(tmp_path: Path) -> None:

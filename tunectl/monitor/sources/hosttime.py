@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from tunectl.host.hosttime import finding_of, judge, read_host_time
 from tunectl.model import Outcome
 from tunectl.monitor.model import Freshness, Sample
+from tunectl.monitor.moments import clocks_apart
 from tunectl.monitor.watched_host import Source, WatchedHost
 
 _NAME, _HOST = "time", "host"
 _AGAIN_S, _SHARE, _HOUR_S = 10.0, 0.02, 3600.0
-_TRIES = 5
+_OLDEST_S = 600.0  # a pause of the machine may have been taken for theirs
 
 
 class _Kept:
@@ -24,12 +25,12 @@ class _Kept:
         self.next_at = 0.0
         self.sample: Sample | None = None
         self.was_known = False
-        self.apart_ns, self.within_ns = _apart()
+        self.apart_ns, self.within_ns = clocks_apart()
         self.steps: list[tuple[float, int]] = []
 
     def look(self, host: WatchedHost) -> None:
         """Notes a step, and asks the owners where it is time."""
-        apart, within = _apart()
+        apart, within = clocks_apart()
         step = apart - self.apart_ns
         if abs(step) > within + self.within_ns:
             self.steps.append((host.taken_at, step))
@@ -39,7 +40,7 @@ class _Kept:
         if host.taken_at >= self.next_at:
             begun = time.monotonic()
             self.sample = self._judge(host)
-            self.next_at = host.taken_at + max(_AGAIN_S, (time.monotonic() - begun) / _SHARE)
+            self.next_at = host.taken_at + min(max(_AGAIN_S, (time.monotonic() - begun) / _SHARE), _OLDEST_S)
 
     def _judge(self, host: WatchedHost) -> Sample:
         limit = host.config.clock.limit_ns
@@ -50,18 +51,6 @@ class _Kept:
         self.was_known = True
         seen = finding_of(found, limit)
         return Sample("clock_error_ns", _HOST, found.bound_ns, _NAME, reason=found.reason, seen=seen)
-
-
-def _apart() -> tuple[int, int]:
-    """CLOCK_REALTIME less CLOCK_BOOTTIME, and within how many ns both were read: the shortest of some tries."""
-    tries = []
-    for _ in range(_TRIES):
-        before = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
-        now = time.clock_gettime_ns(time.CLOCK_REALTIME)
-        after = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
-        tries.append((after - before, now - before))
-    within, apart = min(tries)
-    return apart, within
 
 
 def read(host: WatchedHost) -> Iterator[Sample]:
