@@ -6,7 +6,7 @@ Where a quota may stand outside what the probe sees, it does not say that there 
 import json
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,6 +25,7 @@ from .test_attribution import attributed
 from .test_attribution import tracing as tracing  # a fixture
 
 pytestmark = [pytest.mark.slow, pytest.mark.pins]
+Explain = Callable[[dict[str, Any]], dict[str, Any]]
 
 _V1, _V2 = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")
 _TENTH = 10_000  # us of each period of 100 ms
@@ -81,27 +82,26 @@ def test_wake(program: Path, quota: Quota, pair: str, case: str, messages: str) 
     assert "cgroup" not in free["reason"]
 
 
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="feed spins on two CPUs, and here is one")
-def test_feed(program: Path, quota: Quota, pair: str) -> None:
-    words = ("feed", "--cpus", pair, "--rate", "1000", "--duration")
+def _is_void_where_stopped_alone(program: Path, quota: Quota, explain: Explain, *words: str) -> None:
+    """`words` end before how long it measures."""
     for seconds in SECONDS:
-        (stopped,) = explained_feed(measured(program, quota, _TENTH, *words, seconds))["cells"]
+        (stopped,) = explain(measured(program, quota, _TENTH, *words, seconds))["cells"]
         if is_said := stopped["reason"].startswith(STOPPED):
             break
     assert is_said, stopped["reason"]
-    (free,) = explained_feed(measured(program, quota, None, *words, seconds))["cells"]
+    (free,) = explain(measured(program, quota, None, *words, seconds))["cells"]
     assert "cgroup" not in free["reason"]
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="feed spins on two CPUs, and here is one")
+def test_feed(program: Path, quota: Quota, pair: str) -> None:
+    words = ("feed", "--cpus", pair, "--rate", "1000", "--duration")
+    _is_void_where_stopped_alone(program, quota, explained_feed, *words)
 
 
 def test_hedge(program: Path, quota: Quota) -> None:
     words = ("hedge", "--cpus", CPUS, "--shared", "--load", "0.1", "--duration")
-    for seconds in SECONDS:
-        (stopped,) = explained_hedge(measured(program, quota, _TENTH, *words, seconds))["cells"]
-        if is_said := stopped["reason"].startswith(STOPPED):
-            break
-    assert is_said, stopped["reason"]
-    (free,) = explained_hedge(measured(program, quota, None, *words, seconds))["cells"]
-    assert "cgroup" not in free["reason"]
+    _is_void_where_stopped_alone(program, quota, explained_hedge, *words)
 
 
 # What of the control groups a program sees: all of them; those below its own, as in a container; and none.
