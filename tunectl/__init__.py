@@ -1,3 +1,3 @@
 """tunectl: tunes, proves and watches a Linux host for low-latency trading."""
 
-__version__ = "1.0.0rc1"
+__version__ = "1.0.0"

@@ -32,7 +32,7 @@ class _TrackDocument(msgspec.Struct):
     recent: str
     good: int
     alert: Alert | None
-    since: str = ""  # where a version before 1.0.0rc2 wrote it
+    since: str = ""  # where 1.0.0rc1 wrote it
     began: Moment | None = None
 
 
