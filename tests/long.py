@@ -5,8 +5,9 @@
     python -m tests.long soak       # one part, or several, by name, whether they passed or not
 
 What passed at which commit stands in ~/.cache/tunectl-long (or $TUNECTL_LONG_CACHE), with the output of each part's
-last run: stopped anywhere, the same command goes on with the first part that is missing. A tree with changes that are
-not committed is nobody's commit: its results are noted as such and do not count.
+last run: stopped anywhere, the same command goes on with the first part that is missing. A result counts until a commit
+changes something that a part may play. A tree with changes that are not committed is nobody's commit: its results are
+noted as such and do not count.
 """
 
 import argparse
@@ -25,6 +26,8 @@ from tests.lab.platforms import PLATFORMS, Platform
 
 ROOT = Path(__file__).parent.parent
 LIMIT_S = 3600.0
+# The table of results, and what is told of a change: no part plays them.
+UNPLAYED = ("docs/testing.md", "CHANGELOG.md", "ansible/CHANGELOG.md")
 COLUMNS = ("part", "what it plays", "last result", "commit", "date", "minutes")
 
 
@@ -155,9 +158,10 @@ def cache() -> Path:
 
 
 def commit() -> str:
-    """The tree's commit, with a `+` where the tree holds more than that."""
-    short = _git("rev-parse", "--short=10", "HEAD")
-    return f"{short}+" if _git("status", "--porcelain") else short
+    """The last commit that changed what a part may play, with a `+` where the tree holds more than that."""
+    played = (".", *(f":!{path}" for path in UNPLAYED))
+    short = _git("log", "-1", "--format=%h", "--abbrev=10", "--", *played)
+    return f"{short}+" if _git("status", "--porcelain", "--", *played) else short
 
 
 def _git(*words: str) -> str:

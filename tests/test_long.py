@@ -1,9 +1,11 @@
-"""The long set goes on where it stopped, and counts only what passed at this very commit."""
+"""The long set goes on where it stopped, and counts only what passed on what is played today."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests import long
 from tests.long import Part, Result, load, passed, run, save, table
 
 GOOD, BAD, SLOW = ("-c", "print('fine')"), ("-c", "raise SystemExit(3)"), ("-c", "import time; time.sleep(60)")
@@ -43,3 +45,30 @@ def test_another_result_stays(tmp_path: Path) -> None:
     run([Part("two", "", GOOD)], tmp_path, "b")
     assert {name: one.commit for name, one in load(tmp_path).items()} == {"one": "a", "two": "b"}
     assert table([Part("three", "later", GOOD)], load(tmp_path)).endswith("| three | later | not run |  |  |  |")
+
+
+def test_a_result_counts_until_something_changes_that_is_played(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(long, "ROOT", tmp_path)
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+
+    def write(path: str) -> None:
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        with (tmp_path / path).open("a") as file:
+            file.write("a line\n")
+
+    def keep() -> str:
+        author = ("-c", "user.name=t", "-c", "user.email=t@example.com")
+        for words in (("add", "-A"), (*author, "commit", "-q", "-m", "kept")):
+            subprocess.run(["git", *words], cwd=tmp_path, check=True)
+        return long.commit()
+
+    write("docs/tutorial.md")
+    played = keep()
+    for path in long.UNPLAYED:
+        write(path)
+        assert (long.commit(), keep()) == (played, played), path
+    write("docs/tutorial.md")
+    assert long.commit() == f"{played}+"
+    assert not keep().startswith(played)
