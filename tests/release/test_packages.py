@@ -205,6 +205,19 @@ def test_an_rpm_is_installed_upgraded_downgraded_and_removed(bare: Callable[...,
 
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_an_rpm_is_unpacked_below_the_folder_where_one_is(released: Released, machine: str) -> None:
+    """rpmbuild names a payload's files ./usr/...; by names from the root on, cpio writes over the system itself."""
+    if missing := [name for name in ("rpm2cpio", "cpio") if shutil.which(name) is None]:
+        pytest.skip(f"not here: {', '.join(missing)}")
+    (package,) = released.place.glob(f"now/*.{machine}.rpm")
+    payload = subprocess.run(["rpm2cpio", package], capture_output=True, check=True).stdout
+    listed = subprocess.run(["cpio", "--list", "--quiet"], input=payload, capture_output=True, check=True).stdout
+    names = listed.decode().splitlines()
+    assert [name for name in names if not name.startswith("./")] == []
+    assert "./usr/lib/tunectl/bin/tunectl" in names
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 def test_rpmlint_and_an_rpm_are_in_agreement(released: Released, machine: str) -> None:
     if shutil.which("rpmlint") is None:
         pytest.skip("no rpmlint here")
