@@ -1,6 +1,9 @@
 """The programs that have to hear of a change, run for real: one that fails leaves apply and restore undone."""
 
 import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +20,7 @@ from tunectl.tuning.journal import load
 from tunectl.tuning.transaction import Undone
 
 UPDATE_GRUB = "usr/sbin/update-grub"
+ROOT = Path(__file__).parents[2]
 JOURNAL = "var/lib/tunectl/journal.jsonl"
 
 
@@ -101,3 +105,36 @@ def test_what_update_grub_made_is_on_the_disk_then(grub: Path, monkeypatch: pyte
     synced = (grub / "synced").read_text().split()
     at = synced.index("/boot/grub/grub.cfg")
     assert synced[at + 1] == "/boot/grub"
+
+
+# Words: an image of an ext4, and where to mount it. Prints what a boot loader finds, which reads no journal.
+FOUND_BY_A_BOOT_LOADER = """
+import os, subprocess, sys
+from tunectl.durable import sync_for_boot
+image, place = sys.argv[1:]
+subprocess.run(["mount", "-o", "loop", image, place], check=True)
+grub_cfg = f"{place}/grub.cfg"
+for text in ("old", "new"):
+    with open(f"{grub_cfg}.new", "w") as file:
+        file.write(text)
+    os.rename(f"{grub_cfg}.new", grub_cfg)  # as grub-mkconfig does
+    sync_for_boot(grub_cfg)
+    subprocess.run(["debugfs", "-R", "cat /grub.cfg", image], stderr=subprocess.DEVNULL, check=True)
+"""
+
+
+@needs_mounts
+def test_a_boot_loader_finds_what_was_synced_for_it(tmp_path: Path) -> None:
+    """e2fsprogs' debugfs reads the disk as GRUB does: what only the journal holds it does not see."""
+    if missing := [name for name in ("mkfs.ext4", "debugfs") if not shutil.which(name, path="/usr/sbin:/sbin")]:
+        pytest.skip(f"not here: {', '.join(missing)} (Debian: e2fsprogs)")
+    image, place = tmp_path / "ext4", tmp_path / "mounted"
+    place.mkdir()
+    image.write_bytes(b"")
+    os.truncate(image, 64 << 20)
+    subprocess.run(["/sbin/mkfs.ext4", "-q", image], check=True)
+    words: list[str | Path] = ["unshare", "--mount", sys.executable, "-c", FOUND_BY_A_BOOT_LOADER, image, place]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT, check=False)
+    if "loop" in done.stderr:
+        pytest.skip(f"no file can be mounted here: {done.stderr.splitlines()[0]}")
+    assert (done.stdout, done.returncode) == ("oldnew", 0), done.stderr
