@@ -111,20 +111,25 @@ def test_what_update_grub_made_is_on_the_disk_then(grub: Path, monkeypatch: pyte
 FOUND_BY_A_BOOT_LOADER = """
 import os, subprocess, sys
 from tunectl.durable import sync_for_boot
+from tunectl.host.writable import WritableSysroot
 image, place = sys.argv[1:]
 subprocess.run(["mount", "-o", "loop", image, place], check=True)
-grub_cfg = f"{place}/grub.cfg"
-for text in ("old", "new"):
-    with open(f"{grub_cfg}.new", "w") as file:
+os.mkdir(f"{place}/boot")
+def finds(name):
+    subprocess.run(["debugfs", "-R", f"cat /boot/{name}", image], stderr=subprocess.DEVNULL, check=True)
+for text in (b"old", b"new"):
+    with open(f"{place}/boot/grub.cfg.new", "wb") as file:
         file.write(text)
-    os.rename(f"{grub_cfg}.new", grub_cfg)  # as grub-mkconfig does
-    sync_for_boot(grub_cfg)
-    subprocess.run(["debugfs", "-R", "cat /grub.cfg", image], stderr=subprocess.DEVNULL, check=True)
+    os.rename(f"{place}/boot/grub.cfg.new", f"{place}/boot/grub.cfg")  # as grub-mkconfig does
+    sync_for_boot(f"{place}/boot/grub.cfg")
+    finds("grub.cfg")
+    WritableSysroot(place).replace_file("boot/entry.conf", text, None)
+    finds("entry.conf")
 """
 
 
 @needs_mounts
-def test_a_boot_loader_finds_what_was_synced_for_it(tmp_path: Path) -> None:
+def test_a_boot_loader_finds_what_was_made_and_written_for_it(tmp_path: Path) -> None:
     """e2fsprogs' debugfs reads the disk as GRUB does: what only the journal holds it does not see."""
     if missing := [name for name in ("mkfs.ext4", "debugfs") if not shutil.which(name, path="/usr/sbin:/sbin")]:
         pytest.skip(f"not here: {', '.join(missing)} (Debian: e2fsprogs)")
@@ -137,4 +142,4 @@ def test_a_boot_loader_finds_what_was_synced_for_it(tmp_path: Path) -> None:
     done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT, check=False)
     if "loop" in done.stderr:
         pytest.skip(f"no file can be mounted here: {done.stderr.splitlines()[0]}")
-    assert (done.stdout, done.returncode) == ("oldnew", 0), done.stderr
+    assert (done.stdout, done.returncode) == ("oldoldnewnew", 0), done.stderr

@@ -18,6 +18,7 @@ from tunectl.host.sysroot import NOT_THERE, Sysroot
 
 TEMPORARY = ".tunectl-tmp"
 _A_KERNELS = ("proc/", "sys/", ethtool.PREFIX)
+_A_BOOT_LOADERS = "boot/"
 
 
 class WritableSysroot(Sysroot):
@@ -67,20 +68,16 @@ class WritableSysroot(Sysroot):
 
         Where the path is a link, the file it points to is replaced, and the link stays.
         """
-        place = self.resolve(path)
-        try:
+        place, owner = self.resolve(path), None
+        with suppress(FileNotFoundError):
             found = os.lstat(place)
-        except FileNotFoundError:
-            durable.replace_file(place, data, mode=0o644 if mode is None else mode, beside=place + TEMPORARY)
-            return
-        others = (found.st_uid, found.st_gid) != (os.geteuid(), os.getegid())
-        durable.replace_file(
-            place,
-            data,
-            mode=stat.S_IMODE(found.st_mode) if mode is None else mode,
-            owner=(found.st_uid, found.st_gid) if others else None,
-            beside=place + TEMPORARY,
-        )
+            mode = stat.S_IMODE(found.st_mode) if mode is None else mode
+            if (found.st_uid, found.st_gid) != (os.geteuid(), os.getegid()):
+                owner = (found.st_uid, found.st_gid)
+        mode = 0o644 if mode is None else mode
+        durable.replace_file(place, data, mode=mode, owner=owner, beside=place + TEMPORARY)
+        if path.startswith(_A_BOOT_LOADERS):
+            durable.sync_for_boot(place)
 
     def make_link(self, path: str, target: str) -> None:
         """A symbolic link, put in place atomically."""
