@@ -12,7 +12,6 @@ import errno
 import fcntl
 import os
 import stat
-import struct
 import sys
 import time
 import zlib
@@ -197,16 +196,15 @@ def sync_file(path: str) -> None:
     sync_directory(os.path.dirname(path))
 
 
-def sync_for_boot(path: str) -> None:
-    """What another program wrote there, and its name, is where a boot loader finds it when this returns. OSError.
+def checkpoint(path: str) -> None:
+    """What was synced of this file and its name is where a boot loader finds it when this returns. OSError.
 
     GRUB reads no journal: of a file that was renamed a moment before power was lost it finds the one before. ext4 is
     asked to empty its own; XFS has nothing to ask but a freeze of the whole file system, which we do not do.
     """
-    sync_file(path)
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        fcntl.ioctl(fd, _CHECKPOINT, struct.pack("=I", 0))
+        fcntl.ioctl(fd, _CHECKPOINT, bytes(4))  # without a flag
     except OSError as error:
         if error.errno not in _NO_CHECKPOINT:
             raise

@@ -9,7 +9,7 @@ import re
 from typing import Any, NamedTuple
 
 from .lab import Lab
-from .product import WRITTEN, tunectl, verify
+from .product import WRITTEN, findings, tunectl, verify
 from .shell import HERE
 from .story import difference, restored, volatile
 
@@ -101,8 +101,8 @@ def is_tuned(lab: Lab) -> None:
     """The permanent line has the set, and so has this boot."""
     assert "tunectl.try" not in lab.read("/proc/cmdline")
     judged = verify(lab)
-    found = [one for one in judged["findings"] if one["outcome"] not in ("compliant", "unsupported")]
-    assert (judged["verdict"], lab.read("/sys/devices/system/cpu/isolated")) == ("compliant", "2-3"), found
+    isolated = lab.read("/sys/devices/system/cpu/isolated")
+    assert (judged["verdict"], isolated) == ("compliant", "2-3"), findings(judged, "drifted", "refused", "unreadable")
     nothing_waits(lab)
     assert trial(lab)["status"] == "confirmed"
 

@@ -77,7 +77,7 @@ class WritableSysroot(Sysroot):
         mode = 0o644 if mode is None else mode
         durable.replace_file(place, data, mode=mode, owner=owner, beside=place + TEMPORARY)
         if path.startswith(_A_BOOT_LOADERS):
-            durable.sync_for_boot(place)
+            durable.checkpoint(place)
 
     def make_link(self, path: str, target: str) -> None:
         """A symbolic link, put in place atomically."""

@@ -11,7 +11,7 @@ from tunectl.bootloader import grubonce, grubtry, kexec, systemdboot
 from tunectl.bootloader.entries import PLACES
 from tunectl.bootloader.grubsettings import GRUB2_CFG, GRUB_CFG
 from tunectl.bootloader.uki import kernel_of, read_images
-from tunectl.durable import sync_for_boot
+from tunectl.durable import checkpoint, sync_file
 from tunectl.errors import TunectlError, words_of
 from tunectl.host.run import run
 from tunectl.host.sysroot import Sysroot
@@ -140,7 +140,9 @@ def _unsynced(root: Sysroot, name: str) -> str:
     """Why what the program made may not be on the disk, or ""."""
     try:
         for path in _MADE[name](root) if name in _MADE else ():
-            sync_for_boot(root.resolve(path))
+            place = root.resolve(path)
+            sync_file(place)
+            checkpoint(place)
     except OSError as error:
         return f"what it made may not be on the disk: {error.strerror}"
     return ""
