@@ -26,8 +26,13 @@ from tests.lab.platforms import PLATFORMS, Platform
 
 ROOT = Path(__file__).parent.parent
 LIMIT_S = 3600.0
-# The table of results, and what is told of a change: no part plays them.
-UNPLAYED = ("docs/testing.md", "CHANGELOG.md", "ansible/CHANGELOG.md")
+# The table of results, what is told of a change, and the README's pictures: no part plays them.
+UNPLAYED = (
+    "docs/testing.md",
+    "CHANGELOG.md",
+    "ansible/CHANGELOG.md",
+    *(f"docs/*.{end}" for end in ("json", "png", "svg")),
+)
 COLUMNS = ("part", "what it plays", "last result", "commit", "date", "minutes")
 
 
@@ -161,7 +166,7 @@ def commit() -> str:
     """The last commit that changed what a part may play, with a `+` where the tree holds more than that."""
     played = (".", *(f":!{path}" for path in UNPLAYED))
     short = _git("log", "-1", "--format=%h", "--abbrev=10", "--", *played)
-    return f"{short}+" if _git("status", "--porcelain", "--", *played) else short
+    return f"{short}+" if _git("status", "--porcelain", "--untracked-files=normal", "--", *played) else short
 
 
 def _git(*words: str) -> str:
