@@ -1,5 +1,7 @@
 """The tutorial's commands are the program's, and on a recorded host they end as the page says."""
 
+import re
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -7,6 +9,8 @@ import pytest
 
 from tests.cli.test_help import parse, words_of
 from tests.hosts.builder import HostFactory
+from tests.lab.product import EMULATED_BUDGET
+from tests.lab.story import loosened
 from tests.ran import Ran
 from tests.tutorial import PAGE, Step, steps
 
@@ -51,3 +55,12 @@ def test_followed_on_a_recorded_host_up_to_the_reboot_and_back(
         ]
         done.append(words[0])
     assert done == ["show", "propose", "propose", "plan", "apply", "verify", "restore", "restore", "verify"]
+
+
+def test_the_lab_says_go_to_a_reader_by_the_limits_that_its_tests_have() -> None:
+    """The tests waive the tick only where the spinners starve; a reader need not find that out."""
+    (block,) = re.findall(r"^```toml\n(.*?)^```", (PAGE.parent / "lab.md").read_text(), re.MULTILINE | re.DOTALL)
+    page = tomllib.loads(block)
+    tests = tomllib.loads(loosened("[budget]\n" + "".join(f"{key} = 0\n" for key in EMULATED_BUDGET)))
+    assert page["budget"] == tests["budget"] == EMULATED_BUDGET
+    assert {one["knob"] for one in page["waivers"]} == {one["knob"] for one in tests["waivers"]} | {"check.tick_off"}
