@@ -9,7 +9,7 @@ from . import firmware
 from . import image as images
 from .checkpoint import Checkpoint
 from .image import Image, locked
-from .platforms import Platform
+from .platforms import LOADERS, Platform
 from .shell import HERE, LabError, cache, digest, run
 from .ssh import Ssh
 from .vm import Vm
@@ -48,9 +48,9 @@ def _folder(platform: Platform) -> Path:
 
 def booted(made: Image) -> Checkpoint:
     """A saved machine that its loader has booted and that has settled: where each fresh lab starts from."""
-    machine = made.platform.machine
+    machine, loader = made.platform.machine, LOADERS[made.platform.loader]
     version = run([machine.board.program, "--version"])
-    recipe = f"{(HERE / 'machine.py').read_text()}{machine}{firmware.source(machine)}"
+    recipe = f"{(HERE / 'machine.py').read_text()}{machine}{firmware.source(machine)}{loader.booted}"
     folder = cache() / "booted" / digest([made.folder.name.encode(), recipe.encode(), version.encode()])
     if (folder / "nics.json").exists():
         return Checkpoint.load(folder)
@@ -107,7 +107,11 @@ def _save_booted(made: Image, checkpoint: Checkpoint) -> None:
     vm.clear(made.disk, "raw")
     try:
         vm.power_on()
-        settle(vm).close()
+        ssh = settle(vm)
+        done = ssh.run(LOADERS[made.platform.loader].booted, "root", None, 240)
+        if done.code != 0:
+            raise LabError(str(done))
+        ssh.close()
         vm.save(checkpoint)
     except LabError as error:
         raise LabError(f"{error}\n{vm.console_tail()}") from error

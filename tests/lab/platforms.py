@@ -25,11 +25,13 @@ class Loader(NamedTuple):
     packages: tuple[str, ...]
     uefi: bool = False  # by UEFI, from an EFI system partition
     boots: str = "  Booting `"  # what is said on the console at each boot: GRUB's words, or the firmware's
+    booted: str = "true"  # what the guest runs after the first boot that is not by QEMU's -kernel
 
 
 LOADERS = {
     "grub": Loader(("grub-pc-bin", "grub2-common")),
-    "grub-efi": Loader(("dosfstools", "grub-efi-arm64-bin", "grub2-common"), uefi=True),
+    # GRUB's menu names the firmware, where there was one as it was made.
+    "grub-efi": Loader(("dosfstools", "grub-efi-arm64-bin", "grub2-common"), uefi=True, booted="update-grub"),
     "systemd-boot": Loader(
         # debootstrap sees neither alternatives nor what a package stands for: hence the third and the last.
         ("dosfstools", "systemd-boot", "systemd-boot-efi", "systemd-ukify", "python3-cffi-backend"),
