@@ -108,9 +108,7 @@ def _save_booted(made: Image, checkpoint: Checkpoint) -> None:
     try:
         vm.power_on()
         ssh = settle(vm)
-        done = ssh.run(LOADERS[made.platform.loader].booted, "root", None, 240)
-        if done.code != 0:
-            raise LabError(str(done))
+        _set_up(ssh, LOADERS[made.platform.loader].booted)
         ssh.close()
         vm.save(checkpoint)
     except LabError as error:
@@ -118,6 +116,13 @@ def _save_booted(made: Image, checkpoint: Checkpoint) -> None:
     finally:
         vm.kill()
         shutil.rmtree(vm.folder, ignore_errors=True)
+
+
+def _set_up(ssh: Ssh, script: str) -> None:
+    """Run it in the guest; LabError where it fails."""
+    done = ssh.run("sh -s", "root", script.encode(), 240)
+    if done.code != 0:
+        raise LabError(str(done))
 
 
 def _finish(half: Image, kernel_arguments: str) -> None:
@@ -128,10 +133,7 @@ def _finish(half: Image, kernel_arguments: str) -> None:
     try:
         vm.power_on([*map(str, kernel), "-append", kernel_arguments], uefi=False)
         ssh = settle(vm)
-        script = b"\n".join(path.read_bytes() for path in images.scripts(half.platform))
-        done = ssh.run("sh -s", "root", script, 240)
-        if done.code != 0:
-            raise LabError(str(done))
+        _set_up(ssh, "\n".join(path.read_text() for path in images.scripts(half.platform)))
         ssh.run("systemctl poweroff", "root", None, 60)
         if not vm.wait_off(90):
             raise LabError("the guest did not power off")

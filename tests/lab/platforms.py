@@ -30,7 +30,7 @@ class Loader(NamedTuple):
 
 LOADERS = {
     "grub": Loader(("grub-pc-bin", "grub2-common")),
-    # GRUB's menu names the firmware, where there was one as it was made.
+    # update-grub names the firmware in GRUB's menu only where one has booted the guest.
     "grub-efi": Loader(("dosfstools", "grub-efi-arm64-bin", "grub2-common"), uefi=True, booted="update-grub"),
     "systemd-boot": Loader(
         # debootstrap sees neither alternatives nor what a package stands for: hence the third and the last.
