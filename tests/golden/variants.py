@@ -116,8 +116,11 @@ _ROWS: tuple[tuple[str, str, Callable[[], Changes]], ...] = (
     ("feed not judged", "preflight", lambda: _fed({"due_to_book_p99_9_ns": 60_000}, "not-judged")),
     ("feed without a limit", "preflight", lambda: _fed({}, "not-judged")),
     ("nothing to plan", "plan", lambda: {"changes": [], "reboot_required": False, "findings": []}),
+    ("nothing that can be planned", "plan", lambda: {"changes": [], "reboot_required": False}),
     ("what ends a hang", "plan", lambda: {"hang": _HANG}),
     ("nothing to apply", "apply", lambda: {"changes": [], "verdict": "compliant", "not_run": [], "notes": []}),
+    ("nothing that can be applied", "apply",
+     lambda: {"changes": [], "verdict": "drifted", "findings": body("plan")["findings"]}),
 )  # fmt: skip
 _HTML = ("probe.jitter", "probe.jitter.runs", "probe.jitter.loaded", "probe.wake", "preflight")
 

@@ -111,7 +111,9 @@ def _said(types: str) -> str:
 
 
 def _hint(what: str, shape: type[Any], key: str, document: dict[str, Any]) -> str:
-    """What is probably meant, where brackets or quotes are another's; "" where nobody can tell."""
+    """What is probably meant, where nothing stands or brackets or quotes are another's; "" where nobody can tell."""
+    if not document:
+        return "the file says nothing: `tunectl propose` prints a whole one"
     table, _, name = key.rpartition(".")
     if what == "Expected `array`, got `object`":  # [threads] where [[threads]] is meant
         rows = get_args(_fields(shape, table).get(name))

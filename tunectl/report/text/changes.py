@@ -58,7 +58,7 @@ def plan(body: Mapping[str, Any], page: TextPage) -> None:
         said = f"{plural(len(changes), 'change')}: {', '.join(parts)}. Nothing was written{why}."
         prose(page, said, style="bold")
     else:
-        prose(page, "Nothing to change.", style="bold green")
+        prose(page, f"{_no_change(found)}.", style="bold")
     if found:
         prose(page, f"As it stands: {brief(found)}.")
     rows = _by_value(changes)
@@ -99,6 +99,12 @@ def _beside(changes: Changes, found: Iterable[Finding]) -> list[Finding]:
     """The findings whose targets are not among these changes."""
     named = {_target(change) for change in changes}
     return [finding for finding in found if (finding.knob, finding.instance) not in named]
+
+
+def _no_change(found: Iterable[Finding]) -> str:
+    """What is said where there is no change: a host with settings that another has to mend is not one in order."""
+    drifted = any(finding.outcome is Outcome.DRIFTED for finding in found)
+    return "Nothing that apply can change" if drifted else "Nothing to change"
 
 
 def _blocks(page: TextPage, changes: Changes, last: Callable[[Mapping[str, Any]], str]) -> None:
@@ -163,7 +169,8 @@ def apply(body: Mapping[str, Any], page: TextPage) -> None:
     changes = body["changes"]
     found = Counter(change["result"] for change in changes)
     said = ", ".join(f"{found[word]} {word}" for word in ("changed", "refused", "failed") if found[word])
-    done = f"{plural(len(changes), 'change')}: {said}" if changes else "Nothing to change; nothing was written"
+    judged = findings_in(body)
+    done = f"{plural(len(changes), 'change')}: {said}" if changes else f"{_no_change(judged)}; nothing was written"
     waits = body.get("unconfirmed") or {}
     if waits.get("kind") == "boot" and not changes:
         prose(page, "Nothing changes now: the next boot, and that one alone, tries the new line.", style="bold")
@@ -179,7 +186,7 @@ def apply(body: Mapping[str, Any], page: TextPage) -> None:
         page.line()
         prose(page, named, label="changed  ")
         _blocks(page, [change for change in changes if change["result"] != "changed"], _result_of)
-    rest = [finding.target for finding in _beside(changes, findings_in(body)) if finding.outcome is Outcome.DRIFTED]
+    rest = [finding.target for finding in _beside(changes, judged) if finding.outcome is Outcome.DRIFTED]
     if rest:
         page.line()
         prose(page, f"Drifted, and not changed: {few(rest)}. `verify` says why, and what to do.")
