@@ -9,7 +9,7 @@ from tunectl.fix import Fix, in_turn, to_type
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.irq import KEPT_OFF
 from tunectl.model import Scope
-from tunectl.wording import seconds_of
+from tunectl.wording import plural, seconds_of
 
 
 @costs(Severity.INTERRUPT)
@@ -24,7 +24,7 @@ def test_device_interrupts(isolated_cpu: int, window: Window, host: Sysroot, sco
     landed = device_interrupts(window, isolated_cpu)
     if not landed:
         return
-    seen = [f"IRQ {one.irq} ({one.device}) {one.times} times" for one in landed]
+    seen = [f"IRQ {one.irq} ({one.device}) {plural(one.times, 'time')}" for one in landed]
     where = format_cpulist(scope.housekeeping & scope.online)
     fixes = [_fix(one, where, host.mode(f"proc/irq/{one.irq}/smp_affinity_list")) for one in landed]
     failing(

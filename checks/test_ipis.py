@@ -25,7 +25,7 @@ from tunectl.host.openfiles import find_holders, perf_users, stop_of
 from tunectl.host.procs import read_thread
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.timers import has_cpu_timer
-from tunectl.wording import seconds_of
+from tunectl.wording import plural, seconds_of
 
 _WORDS = {
     Kind.CALL: "function calls",
@@ -58,8 +58,9 @@ def test_ipis(isolated_cpu: int, window: Window, subject: Subject) -> None:
         reasons.append(f"other CPUs sent CPU {isolated_cpu} {some(seen)}: {some(senders)}")
     for one in loud:
         if one.kind is Kind.WORK:
-            times = f"CPU {isolated_cpu} interrupted itself {one.times} times for IRQ work ({one.per_s:.0f} a second)"
-            reasons.append(f"{times}: {some(_work_of(isolated_cpu, window, subject.root))}")
+            times = f"{plural(one.times, 'time')} for IRQ work ({one.per_s:.0f} a second)"
+            whose = some(_work_of(isolated_cpu, window, subject.root))
+            reasons.append(f"CPU {isolated_cpu} interrupted itself {times}: {whose}")
             leave = f"leave no POSIX CPU timer (setitimer, timer_create) and no perf event on CPU {isolated_cpu}"
             fixes.append(to_decide(leave))
     failing(

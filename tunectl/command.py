@@ -131,9 +131,10 @@ def as_place(where: str) -> str:
 
 def quoted(text: str) -> str:
     """A text that is somebody else's, between quotes that it cannot end."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    quote = '"' if "'" in text and '"' not in text else "'"
+    escaped = text.replace("\\", "\\\\").replace(quote, f"\\{quote}")
     shown = (char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in escaped)
-    return f"'{''.join(shown)}'"
+    return f"{quote}{''.join(shown)}{quote}"
 
 
 def control_in(text: str) -> str:

@@ -303,3 +303,4 @@ class Document(NamedTuple):
     findings: tuple[Finding, ...] = ()
     verbose: int = 0  # how much more a person asked to see
     recorded: str = ""  # the directory of a recorded host; "" for this machine
+    start: tuple[str, ...] = ("tunectl",)  # how its reader starts tunectl: the program, and what names the host

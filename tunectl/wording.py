@@ -132,7 +132,8 @@ def looser_limits(looser: Sequence[Looser]) -> str:
 
 def kernels_own(clock: KernelClock) -> str:
     """What adjtimex(2) says."""
-    within = f"wrong by {nanoseconds(clock.estimated_error_ns)}, by {nanoseconds(clock.max_error_ns)} at most"
+    errors = sorted({clock.estimated_error_ns, clock.max_error_ns})  # both are 16 s where nobody steers it
+    within = f"wrong by {', by '.join(map(nanoseconds, errors))} at most"
     steered = f"offset {nanoseconds(clock.offset_ns)}, frequency {clock.frequency_ppm:+.3f} ppm"
     state = "synchronised" if clock.synchronised else "unsynchronised"
     return f"{state}, {steered}, {within}, TAI offset {clock.tai_s} s"

@@ -266,6 +266,13 @@ def test_a_lie_about_what_a_kind_is_is_not_repeated() -> None:
     assert (made["command"], EVIL in str(made)) == ("sudo tunectl apply", False)
 
 
+def test_documents_of_two_moments_are_one_cause_that_can_be_read() -> None:
+    hosts = [asked(name, host(name, at=f"2026-11-20T0{hour}:00:00Z")) for hour, name in enumerate(("a", "b"))]
+    (cause,) = fleet_body(session("a", "b"), hosts, NOW)["causes"]
+    assert (cause["hosts"], cause["texts"]) == (["a", "b"], 2)
+    assert cause["cause"].startswith("its document is of TIME, and the session began at TIME: it is old")
+
+
 @given(st.text(max_size=40))
 def test_numbers_never_stay(text: str) -> None:
     assert not set(without_numbers(text)) & set("0123456789")

@@ -246,8 +246,8 @@ def test_a_run_of_another_length_is_not_compared() -> None:
     assert body["outliers"] == []
     assert body["groups"][0]["compared"] == ["p0", "p1", "p2", "p3", "p4"]
     assert body["groups"][0]["notes"] == [
-        "x0 is not compared: measured for 20 s, the others for 10 s",
-        "x1 is not compared: it counts gaps over 400 ns, the others over 160 ns",
+        "x0 is not compared: measured for 20 s; the median is 10 s",
+        "x1 is not compared: it counts gaps over 400 ns; the median is 160 ns",
     ]
 
 

@@ -551,7 +551,7 @@ def _compare() -> Body:
 
 
 def _monitor() -> Body:
-    said = "the firmware permits CPUs 2-3 of package 0 no more than 1200000 kHz, 34% of their base frequency"
+    said = "the firmware permits CPUs 2-3 of package 0 no more than 1.2 GHz, 34 % of their base frequency"
     fix = "look for a failed fan, dust, a power cap or a hot aisle; check the BMC's event log"
     fires = _alert("FrequencyDrop[package0]", "firing", "critical", 1_200_000, 3_500_000, "limits", said, fix, "2-3")
     over = _alert(

@@ -1,18 +1,21 @@
 """What to do: each thing once, in the order to do it, and as it is typed."""
 
 import json
+import shlex
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.report.documents import AT, HOST
 from tunectl import kinds
 from tunectl.cli.command import Typed
 from tunectl.command import argv, write
 from tunectl.fix import APPLY, REBOOT, Fix, add_words, apply, in_turn, to_decide, to_type
 from tunectl.knobs.irq import KEPT_OFF
-from tunectl.model import Finding, Outcome, Severity
+from tunectl.model import Document, Finding, Outcome, Severity
+from tunectl.report import render
 from tunectl.report.actions import Todo, actions_of, mended_by_apply, todo
 
 POINTS = {"asked": "2-3", "next_boot": None, "this_boot": None, "kernel": ""}
@@ -222,6 +225,11 @@ def test_what_ends_with_the_boot_is_left_to_the_boot_and_then_looked_at_again() 
     assert words([strays, senders, isolation]) == [str(APPLY), "sudo reboot", "sudo tunectl preflight"]
     look = actions_of([strays, senders, isolation])[-1]
     assert (look["mends"], look["note"]) == (["check.movable_threads[2]"], "what ran before the reboot is gone")
+    start = ("/opt/x/tunectl", "--root", "/a b")
+    assert str(actions_of([strays, isolation], start=start)[-1]["command"]) == f"sudo {shlex.join(start)} preflight"
+    found = tuple(map(Typed(start[1:], program=start[0]).finding, (strays, isolation)))
+    page = render(Document("check", HOST, AT, {"verdict": "drifted", "findings": found}, found, start=start), "text")
+    assert f"sudo {shlex.join(start)} preflight" in page
     assert words([strays, senders]) == ["sudo taskset -cp 0 15", "end it"]
     for_now, for_good = (to_type(kinds.confine_unit("foo.service", "0", lasting)) for lasting in (False, True))
     assert words([strays._replace(fix=for_now), isolation]) == [str(APPLY), "sudo reboot", "sudo tunectl preflight"]

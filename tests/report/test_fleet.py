@@ -352,7 +352,9 @@ def test_many_hosts_are_squares_and_the_table_is_data() -> None:
     assert len(rows) == 200
     assert "The worst 200 hosts; 1,800 more are in the document" in page.words
     assert len(page.raw.encode()) * 5 < 3_000_000  # of 10,000 hosts
-    assert "cell good" in large(300).raw  # few are cells with their names
+    assert re.findall("<strong>(R[0-9]+)</strong>", page.raw) == [f"R{n}" for n in range(50)]  # R2 before R10
+    assert "cell good" in large(60).raw  # few are cells with their names
+    assert "more are in the document" not in large(61).words
 
 
 def test_the_data_of_a_large_page_is_what_its_table_has() -> None:

@@ -132,9 +132,10 @@ def emit(
 
 def document_of(options: Options, name: str, identity: HostId, body: msgspec.Struct | Mapping[str, Any]) -> Document:
     """The result with its header, its commands as they are typed here."""
-    shown = typed(options).body(fields_of(body))
+    how = typed(options)
+    shown = how.body(fields_of(body))
     recorded = "" if open_root(options).live else os.path.abspath(options.root)
-    return Document(name, identity, now_utc(), shown, tuple(_findings_in(shown)), options.verbose, recorded)
+    return Document(name, identity, now_utc(), shown, tuple(_findings_in(shown)), options.verbose, recorded, how.start)
 
 
 def show_first(options: Options, name: str, identity: HostId, body: msgspec.Struct | Mapping[str, Any]) -> None:
@@ -249,7 +250,7 @@ _SAID = ("reasons", "notes", "fix", "restore")  # fields with commands
 @lru_cache(1 << 13)
 def _typed_text(how: Typed, text: str) -> str:
     """Made once: thousands of hosts give the same reasons."""
-    named = " ".join(map(shell_word, (how.program, *how.words)))
+    named = " ".join(map(shell_word, how.start))
     return _COMMAND.sub(lambda _: named, text)
 
 
@@ -271,10 +272,15 @@ class Typed(NamedTuple):
     missing: str = ""  # the host file that has to be written before `apply`; "" where it is there
     program: str = "tunectl"  # or its full path
 
+    @property
+    def start(self) -> tuple[str, ...]:
+        """The words that start it."""
+        return (self.program, *self.words)
+
     def text(self, text: str) -> str:
         """A text with commands of ours, each with the options. sudo hands no environment on, so they are words."""
         if isinstance(text, Commands):
-            return kinds.started(text, (self.program, *self.words))
+            return kinds.started(text, self.start)
         return _typed_text(self, text)
 
     def fix(self, fix: Fix) -> Fix:

@@ -182,8 +182,8 @@ def _body(flight: Flight, strict: bool, intrude: bool, how: Typed) -> dict[str, 
 def _actions(flight: Flight, how: Typed) -> list[dict[str, Any]]:
     broken = [run is not None and run.budget.verdict == "broken" for run in (flight.probe, flight.loaded)]
     over_budget = broken == [True, False]  # the search beside the load measures without it, too
-    made = actions_of(map(how.finding, flight.findings), over_budget=over_budget, unproved=flight.unproved)
-    return [{key: how.text(value) if isinstance(value, str) else value for key, value in one.items()} for one in made]
+    found, unproved = map(how.finding, flight.findings), map(how.fix, flight.unproved)
+    return actions_of(found, over_budget=over_budget, unproved=unproved, start=how.start)
 
 
 def _cpu_sets(flight: Flight) -> dict[str, Any]:

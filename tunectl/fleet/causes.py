@@ -17,6 +17,7 @@ from tunectl.verdict import fails_gate
 from tunectl.wording import beside, broken_limits, sentence, standing
 
 BROKEN = "broken"
+_MOMENTS = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(?:Z|[+-][0-9]{2}:[0-9]{2})")
 _NUMBERS = re.compile(r"[0-9]+(?:[-,.:][0-9]+)*")
 _POINTS = ("next_boot", "this_boot", "kernel")
 _NOT_NOW = (Outcome.PENDING_REBOOT, Outcome.UNREADABLE)
@@ -102,8 +103,8 @@ def _cause_of(knob: str, target: str, outcome: Outcome, severity: str, word: str
 
 
 def without_numbers(text: str) -> str:
-    """`N` in place of each number and each list of numbers."""
-    return _NUMBERS.sub("N", text)
+    """`N` in place of each number and each list of numbers, `TIME` in place of each moment."""
+    return _NUMBERS.sub("N", _MOMENTS.sub("TIME", text))
 
 
 @lru_cache(1024)

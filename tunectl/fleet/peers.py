@@ -171,10 +171,10 @@ def alike(measured: Mapping[str, Measured]) -> tuple[dict[str, Measured], list[s
     alike, notes = {}, []
     for name, of in measured.items():
         if not seconds / _LONGER <= of.duration_s <= seconds * _LONGER:
-            each = f"{seconds_of(of.duration_s)}, the others for {seconds_of(seconds)}"
+            each = f"{seconds_of(of.duration_s)}; the median is {seconds_of(seconds)}"
             notes.append(f"{name} is not compared: measured for {each}")
         elif not threshold / _COARSER <= of.threshold_ns <= threshold * _COARSER:
-            each = f"gaps over {nanoseconds(of.threshold_ns)}, the others over {nanoseconds(threshold)}"
+            each = f"gaps over {nanoseconds(of.threshold_ns)}; the median is {nanoseconds(threshold)}"
             notes.append(f"{name} is not compared: it counts {each}")
         else:
             alike[name] = of

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from tunectl import kinds
 from tunectl.command import Command, Step, quoted
-from tunectl.fix import REBOOT, Fix, Kind, Task, to_type
+from tunectl.fix import REBOOT, Fix, Kind, Task
 from tunectl.model import Finding, Outcome, Severity, cost, parse_target
 from tunectl.report.findings import generalised, name_of
 from tunectl.verdict import fails_gate
@@ -23,8 +23,8 @@ _PLAIN = re.compile(r"(?!-[neE]+$)[\w@%+:,./-]+", re.ASCII)  # a word that a she
 _EACH = "each_of_them"  # stands for `$each`, which nothing may quote
 MAX_NAMES = 2  # of knobs that an action mends; of more it is said how many, and what they cost
 MAX_COMMANDS = 3  # more of them on a page are one loop
-_SEARCH = to_type(kinds.probe_jitter(), "says what interrupts each CPU")
-_LOOK = to_type(kinds.preflight(), "what ran before the reboot is gone")
+_SEARCH = Task(Kind.TYPE, kinds.probe_jitter(), "says what interrupts each CPU")
+_LOOK = Task(Kind.TYPE, kinds.preflight(), "what ran before the reboot is gone")
 _PROBE = "probe.budget"  # what an action is for that no finding asks for
 
 
@@ -36,14 +36,19 @@ class Item(NamedTuple):
 
 
 def actions_of(
-    findings: Iterable[Finding], *, over_budget: bool = False, unproved: Iterable[Fix] = ()
+    findings: Iterable[Finding],
+    *,
+    over_budget: bool = False,
+    unproved: Iterable[Fix] = (),
+    start: Sequence[str] = ("tunectl",),
 ) -> list[dict[str, Any]]:
     """[{command | decide, kind, arguments, note, mends: [targets], reboot}], in the order to do them.
 
     `kind` and `arguments` are there where another host's reader makes the same of them (tunectl/kinds.py), `note`
     where the fix says more; `mends` has the worst target first; `reboot`: some of it holds only after
     a reboot. `over_budget`: the probe measured more than the budget allows, which a setting need not explain.
-    `unproved`: what is to be done so that the probe can be judged.
+    `unproved`: what is to be done so that the probe can be judged. `start`: the words that start tunectl, of what no
+    finding asks for.
     """
     gathered: dict[Item, dict[str, Finding]] = {}
     every = tuple(findings)
@@ -64,10 +69,14 @@ def actions_of(
     again = list(dict.fromkeys(finding.target for mends in ended.values() for finding in mends.values()))
     searches = [task for fix in unproved for task in fix.tasks]
     if boots_anew and (again or over_budget) and all(task.kind is Kind.DECIDE for task in searches):
-        made.append(_document(_LOOK.tasks[0], [*again, *([_PROBE] if over_budget else [])]))
+        made.append(_document(_started(_LOOK, start), [*again, *([_PROBE] if over_budget else [])]))
     elif over_budget and not boots_anew:
-        searches += _SEARCH.tasks
+        searches.append(_started(_SEARCH, start))
     return made + [_document(task, [_PROBE]) for task in searches]
+
+
+def _started(task: Task, start: Sequence[str]) -> Task:
+    return task._replace(text=kinds.started(task.text, start)) if isinstance(task.text, Command) else task
 
 
 def _place(action: tuple[Item, Sequence[Finding]]) -> tuple[bool, int, bool, int, int]:

@@ -1,5 +1,6 @@
 """What the fleet's page says: a tunectl.fleet/1 body turned into what its template shows. Pure."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
@@ -27,7 +28,8 @@ from tunectl.wording import MEASURES, plural, times, written
 _LOOKS = {"go": "good", "no-go": "bad"}
 _PLOTTED = ("p99_9_ns", "max_ns")
 _WIDTH = 960
-_CELLS = 300  # hosts; of more each is a square, and the script has their names
+_NUMBER = re.compile("[0-9]+")
+_CELLS = 60  # hosts with their names on the first screen; of more each is a square, and the script has their names
 _LISTED = 200  # hosts in the table of a larger fleet, the worst first: the script pages through all
 _SQUARES = (10, 100)  # side by side, of a rack and of a fleet without racks
 _NOTES = 20
@@ -37,7 +39,7 @@ def fleet_view(body: Mapping[str, Any]) -> dict[str, Any]:
     """Every section of the page. Of a host that has one of its own, `pages` has the address."""
     pages, hosts = body.get("pages", {}), body["hosts"]
     odd = {(one["host"], one["measure"]) for one in body["outliers"]}
-    rows = [_row(host, odd, pages) for host in hosts[: _LISTED if len(hosts) > _CELLS else None]]
+    rows = [_row(host, odd, pages) for host in hosts[:_LISTED]]
     racks = _racks(hosts)
     strange = {host for host, _ in odd}
     failing = [_failing(body, state) for state in STATES[:-1] if named(body["hosts"], state)]
@@ -73,7 +75,7 @@ def fleet_view(body: Mapping[str, Any]) -> dict[str, Any]:
         "titles": list(MEASURES.values()),
         "rows": rows,
         "more": len(hosts) - len(rows),
-        "data": _columns(hosts, racks, odd, pages) if len(hosts) > len(rows) else None,
+        "data": _columns(hosts, racks, odd, pages) if len(hosts) > _CELLS else None,
     }
 
 
@@ -106,11 +108,13 @@ def _tiles(hosts: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _racks(hosts: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
-    """The places of the hosts of each rack, the worst first; those of no rack come last."""
+    """The places of the hosts of each rack, the worst first; R2 before R10, and those of no rack last."""
     racks: dict[str, list[int]] = {}
     for at, host in enumerate(hosts):
         racks.setdefault(host.get("rack", ""), []).append(at)
-    return dict(sorted(racks.items(), key=lambda rack: (not rack[0], rack[0])))
+    return dict(
+        sorted(racks.items(), key=lambda rack: (not rack[0], _NUMBER.sub(lambda found: found[0].zfill(9), rack[0])))
+    )
 
 
 def _cell(host: Mapping[str, Any], pages: Mapping[str, str], strange: Set[str]) -> dict[str, Any]:

@@ -157,7 +157,7 @@ for (const table of all('table:not(.forest, .matrix)')) {
   }
   if (words.has('what needs attention')) filter.value = 'what needs attention'
   for (const input of [search, filter]) input.addEventListener('input', () => { page = 0; apply() })
-  if (isPaged) table.closest('section').querySelector('.rest').remove()
+  if (isPaged) table.closest('section').querySelector('.rest')?.remove()
   else addEventListener('beforeprint', () => items.forEach(({row}) => row.hidden = false))
   addEventListener('afterprint', apply)
   apply()

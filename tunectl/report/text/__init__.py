@@ -68,7 +68,7 @@ def render(document: Document, *, width: int = 100, colour: bool = False) -> str
         raise TunectlError(f"'{document.name}' has no text form", "try --format json")
     module, name = _PAGES[document.name]
     print_body: Printer = getattr(import_module(f"{__name__}.{module}"), name)
-    page = TextPage(max(width, _NARROWEST), document.verbose, document.recorded)
+    page = TextPage(max(width, _NARROWEST), document.verbose, document.recorded, document.start)
     if document.name not in _UNSIGNED:
         host, at = printable(document.host.hostname), document.at
         kernel = f"Linux {printable(document.host.kernel)}" if document.host.kernel else ""

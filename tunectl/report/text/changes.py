@@ -63,7 +63,7 @@ def plan(body: Mapping[str, Any], page: TextPage) -> None:
         prose(page, f"As it stands: {brief(found)}.")
     rows = _by_value(changes)
     rest = [finding for finding in _beside(changes, found) if finding.outcome is not Outcome.COMPLIANT]
-    grouped, actions = groups(rest), actions_of(rest)
+    grouped, actions = groups(rest), actions_of(rest, start=page.start)
 
     def draw(page: TextPage) -> None:
         if len(rows) <= MAX_PLANNED or page.verbose:

@@ -121,7 +121,7 @@ def _rows(page: TextPage, group: Group, indent: int) -> None:
 def judged(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.verify/1 or tunectl.check/1 body: the screen; with -v each finding, with -vv those in force."""
     found = findings_in(body)
-    grouped, actions = groups(found), actions_of(found)
+    grouped, actions = groups(found), actions_of(found, start=page.start)
     said = str(body.get("headline") or summary(found))
     screen.begin(page, str(body["verdict"]), said, last=said)
 

@@ -271,8 +271,8 @@ def _evidence(page: TextPage, alert: Row) -> None:
         _by_family(page, settings)
         return
     observed, expected = shown(alert["observed"]), shown(alert["expected"])
-    is_short = alert["observed"] is not None and len(observed) + len(expected) < 60
-    values = f"; {observed} → {expected}" if is_short else ""
+    is_word = isinstance(alert["observed"], str) and len(observed) + len(expected) < 60
+    values = f"; {observed} → {expected}" if is_word else ""  # the summary has every number, with its unit
     clipped(page, f"{alert['summary']}{values}", indent=4)
     if alert["fix"]:
         prose(page, alert["fix"], indent=4, label="fix  ")

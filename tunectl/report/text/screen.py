@@ -46,8 +46,8 @@ _NEXT_IN_FULL = 4  # lines of the waiver that expires next
 _WELL = ("go", "compliant", "within", "ok")
 _FOLDS = (  # what a page that is too long gives up, one after the other
     ("wrong", 3), ("said", 1), ("told", 1), ("values", 1), ("wrong", 2), ("notes", 2), ("wrong", 1), ("waivers", 1),
-    ("notes", 1), ("worst", 0), ("expired", 5), ("steps", 5), ("figures", 3), ("steps", 3), ("figures", 1),
-    ("steps", 1), ("told", 0), ("expired", 2),
+    ("notes", 1), ("worst", 0), ("expired", 5), ("steps", 6), ("steps", 5), ("figures", 3), ("steps", 3),
+    ("figures", 1), ("steps", 1), ("told", 0), ("expired", 2),
 )  # fmt: skip
 _UNSAID = (Outcome.DRIFTED, Outcome.UNREADABLE)  # a title says so
 _REST = (Outcome.COMPLIANT, Outcome.UNSUPPORTED, Outcome.REFUSED, Outcome.WAIVED, Outcome.UNREADABLE)
