@@ -673,6 +673,10 @@ def test_what_verify_shows_does_not_change_what_it_judges(tunectl: Run, lab4: Pa
     assert (done.code, found["verdict"], found["headline"]) == (3, "drifted", "42 drifted")
     assert 0 < len(found["findings"]) < len(whole["findings"])
     assert {value} == {one["outcome" if option == "--only" else "severity"] for one in found["findings"]}
+    for counts in ("nagios", "junit", "prometheus"):  # they would count what is shown alone
+        refused = tunectl("verify", option, value, "--root", lab4, "--format", counts)
+        assert refused.code == (3 if counts == "nagios" else 2)  # a plugin's UNKNOWN
+        assert f"{option} with --format {counts}" in refused.err
 
 
 def test_a_question_about_boot_has_the_answer_that_the_next_boot_is_not_known(tunectl: Run, lab4: Path) -> None:

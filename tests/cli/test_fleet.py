@@ -147,6 +147,19 @@ def test_a_directory_without_a_list(tunectl: Run, tmp_path: Path) -> None:
     assert (body["verdict"], body["warnings"][0][:27]) == ("go", "no list says who was asked:")
     done = tunectl("fleet", "report", tmp_path, "--hosts", "-", "--format", "json", stdin="a\nb\n")
     assert (done.code, valid("fleet", done.out)["counts"]["hosts"]) == (1, 2)
+    (tmp_path / "B.JSON").write_text(json.dumps(preflight("B")))
+    found = tunectl("fleet", "report", tmp_path, "--format", "json").json["hosts"]
+    assert sorted(host["name"] for host in found) == ["B.JSON", "a"]  # nobody is left out
+    for words, said in (
+        (["--hosts", "-"], "--hosts -: names no host"),  # what a failed `ansible-inventory |` leaves
+        (["--hosts", ""], "--hosts : "),
+        (["--store", ""], "is empty"),
+    ):
+        refused = tunectl("fleet", "report", tmp_path, *words, stdin="")
+        assert (refused.code, refused.out) == (2, "")
+        assert said in refused.err
+    unset = tunectl("fleet", "report", "")
+    assert (unset.code, unset.out, "SESSION is empty" in unset.err) == (2, "", True)
 
 
 def test_history(tunectl: Run, tmp_path: Path) -> None:

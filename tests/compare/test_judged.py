@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.compare.runs import Gap, sample_of, simulated
-from tunectl.compare.judged import judge_runs
+from tunectl.compare.judged import DECIDING, judge_runs, judge_sets
 from tunectl.compare.tables import run_rows
 from tunectl.shapes import fields_of
 
@@ -61,7 +61,10 @@ def test_bursts_between_ask_for_longer_runs() -> None:
     assert found["would_help"].startswith("make the runs ")
 
 
-def test_no_gap_in_either_run_is_no_difference() -> None:
+def test_no_gap_in_either_run_tells_nothing() -> None:
+    """Nothing bounds a ratio: what interrupts once in two such runs may have come or gone."""
     found = judged([], [])
-    assert found["outcome"] == "no-difference"
+    assert (found["outcome"], found["reason"]) == ("cannot-tell", "nothing interrupted either side")
     assert judged([], CALM)["outcome"] == "different"
+    of_sets = judge_sets(dict.fromkeys(DECIDING, ([0.0] * 5, [0.0] * 5)), dict.fromkeys(DECIDING), 0.95)
+    assert (of_sets.outcome, of_sets.reason) == ("cannot-tell", "nothing interrupted either side")

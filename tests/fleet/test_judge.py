@@ -25,6 +25,16 @@ def test_go() -> None:
     assert one(preflight()).reasons == ()
 
 
+def test_documents_of_a_folder_are_of_one_round() -> None:
+    """Nobody knows when it began: what is 12 hours older than the newest is of another day."""
+    newest = "2026-11-21T08:30:00Z"
+    made = {"a": newest, "b": "2026-11-20T20:30:00Z", "c": "2026-11-20T20:29:59Z", "d": "2099-01-01T00:00:00Z"}
+    found = judge(session(at=""), [asked(name, preflight(name, at=at)) for name, at in made.items()], NOW)
+    assert {one.name: one.verdict for one in found} == {"a": "go", "b": "go", "c": "unknown", "d": "unknown"}
+    (old,) = [one.reasons[0] for one in found if one.name == "c"]
+    assert old.endswith(f"and the newest of these is of {newest}: they are not of one session")
+
+
 def held_to(verdict: str) -> dict[str, Any]:
     """A probe whose budget came to this."""
     return {**preflight()["probe"], "budget": {"limits": {}, "verdict": verdict, "broken": []}}
@@ -99,8 +109,7 @@ def test_time() -> None:
     ],
 )
 def test_without_a_session_the_age_of_the_oldest_document_is_said(at: str, age: str) -> None:
-    hosts = [asked("a", preflight("a")), asked("old", preflight("old", at=at))]
-    body = fleet_body(session("a", "old", at=""), hosts, NOW)
+    body = fleet_body(session("old", at=""), [asked("old", preflight("old", at=at))], NOW)
     assert body["verdict"] == "go"
     said = f"nothing says when they were asked: the oldest document, old's, is of {at}, {age} ago"
     assert body["warnings"] == [said]

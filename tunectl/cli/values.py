@@ -5,6 +5,7 @@ Each reads names only: a directory of the kernel's, of sessions. No file of a CP
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -39,6 +40,17 @@ def some_of(values: Callable[[], Iterable[str]]) -> Complete:
         return [before + comma + value for value in values() if value.startswith(last) and value not in given]
 
     return complete
+
+
+class Number(click.FloatRange):
+    """A number in a range. click takes nan, which is none, for one in every range."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number."""
+        number: float = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"'{value}' is not a number.", param, ctx)
+        return number
 
 
 _DURATION = re.compile("([1-9][0-9]{0,5})([smh])")

@@ -66,6 +66,11 @@ def command(options: Options, patterns: tuple[str, ...], only: str | None, sever
     KNOB is a knob, the beginning of its name up to a dot, or a pattern (`irq.*`): the verdict is about these alone.
     Without a host file, against what `propose` would write.
     """
+    if (only or severity) and options.fmt not in ("text", "json"):  # what counts findings has to have them all
+        which = "--only" if only else "--severity"
+        raise UsageError(
+            f"{which} with --format {options.fmt}: it would count what is shown alone", f"leave {which} out"
+        )
     paths, required = (options.host_path, options.state_path), bool(options.host)
     inspection = open_inspection(open_root(options), *paths, options.invocation, today(), required=required)
     stay_off(inspection.root, inspection.config.scope.isolated)

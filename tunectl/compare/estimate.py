@@ -175,6 +175,8 @@ def interruptions_per_s(sample: Sample, confidence: float) -> Interval:
 def stolen_ppm(sample: Sample, confidence: float) -> Interval:
     """The share of the run's time that gaps took."""
     stolen = sample.whole.waited(0)
+    if not stolen:  # a gap that was not seen may be of any length
+        return Interval(0.0, 0.0, math.inf)
     deciding = independent_waits(sample, 0, confidence)
     if parts := _by_interval(sample, 1):
         varied = _varied(parts)

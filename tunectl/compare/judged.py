@@ -36,6 +36,7 @@ _WIDE = 2.0  # bounds that hold a doubling or a halving say nothing
 _FEWEST_INTERVALS = 40
 _AS_LONG = 1.1
 
+_QUIET = "nothing interrupted either side", "measure longer, or count shorter gaps (--threshold-ns)"
 SEVERAL = "compare several runs a side: `tunectl probe jitter --runs {runs}` before and after"
 
 
@@ -47,6 +48,8 @@ def judge_runs(
         reason = " and ".join(nanoseconds(side.run_ns) for side in (before, after))
         reason = f"the runs last {reason} of CPU time"
         return _verdict("runs", {}, ratios, 0.0, reason, "measure both for the same time")
+    if not ratios[RATE]:
+        return _verdict("runs", {}, ratios, 0.0, *_QUIET)
     courses = courses_of(before, after)
     chances = dict.fromkeys(DECIDING, 1.0)
     chances |= {measure: permuted(*map(batches, sides)) for measure, sides in courses.items()}
@@ -72,6 +75,8 @@ def judge_sets(
     if min(counts) < fewest:
         reason = f"runs {names[0]}: {counts[0]}, {names[1]}: {counts[1]}; below {fewest} a side they give no verdict"
         return _verdict("sets", {}, ratios, 0.0, reason, SEVERAL.format(runs=fewest))
+    if not ratios[RATE]:
+        return _verdict("sets", {}, ratios, 0.0, *_QUIET)
     chances, level = {}, 1 - confidence
     for measure in DECIDING:
         first, second = sides[measure]

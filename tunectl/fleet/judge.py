@@ -17,6 +17,7 @@ from tunectl.probe.doubt import moment_of
 from tunectl.wording import few, plural
 
 CLOCK_SKEW = timedelta(minutes=5)  # a clock that is further off is reported
+ROUND = timedelta(hours=12)  # documents that lie further apart are not of one session
 
 
 class Judged(NamedTuple):
@@ -33,8 +34,13 @@ class Judged(NamedTuple):
 
 
 def judge(session: Session, asked: Iterable[Asked], now: str) -> tuple[Judged, ...]:
-    """Every host, the worst verdict first, then by name. `now`: UTC, RFC 3339; a document of later is none."""
-    judged = _without_twins([_judge(one, session.at, now) for one in asked])
+    """Every host, the worst verdict first, then by name. `now`: UTC, RFC 3339; a document of later is none.
+
+    Where nobody knows when the session began, ROUND before its newest document is taken for it.
+    """
+    every = list(asked)
+    newest = "" if moment_of(session.at) else _newest(every, now)
+    judged = _without_twins([_judge(one, session.at, now, newest) for one in every])
     return tuple(sorted(judged, key=lambda one: (VERDICTS.index(one.verdict), natural(one.name), one.name)))
 
 
@@ -49,14 +55,22 @@ def counts(judged: Iterable[Judged]) -> dict[str, int]:
     return dict.fromkeys(VERDICTS, 0) | Counter(one.verdict for one in judged)
 
 
-def _judge(asked: Asked, since: str, now: str) -> Judged:
+def _newest(asked: Iterable[Asked], now: str) -> str:
+    """When the newest document was made that is not of the future; "" where none is."""
+    made = {moment: one.document.at for one in asked if one.document and (moment := moment_of(one.document.at))}
+    today = moment_of(now)
+    past = [moment for moment in made if not today or moment - today <= CLOCK_SKEW]
+    return made[max(past)] if past else ""
+
+
+def _judge(asked: Asked, since: str, now: str, newest: str) -> Judged:
     document = asked.document
     if document is None:
         return Judged(asked, "unknown", (asked.problem,))
     if document.verdict not in VERDICTS:
         problem = f"its verdict is {quoted(document.verdict)}, which tunectl does not know"
         return Judged(asked, "unknown", (problem, *document.reasons))
-    if problem := mistimed(document.at, since, now):
+    if problem := mistimed(document.at, since, now, newest):
         return Judged(asked, "unknown", (problem,))
     if document.verdict == "go" and document.doubt:
         return Judged(asked, "unknown", (f"it says GO, and {document.doubt}",))
@@ -64,9 +78,11 @@ def _judge(asked: Asked, since: str, now: str) -> Judged:
     return Judged(asked, document.verdict, reasons)
 
 
-def mistimed(at: str, since: str, now: str) -> str:
-    """Why the document is not of this session; "" where it is. Any age will do where nobody knows when that began."""
-    began, made, today = moment_of(since), moment_of(at), moment_of(now)
+def mistimed(at: str, since: str, now: str, newest: str = "") -> str:
+    """Why the document is not of this session; "" where it is. `newest`: of the documents of a session of which
+    nobody knows when it began; without one any age will do there.
+    """
+    began, made, today, last = map(moment_of, (since, at, now, newest))
     if made is None:
         return f"its document does not say when it was made: {quoted(at)}"
     said = f"its document is of {as_data(at)}"
@@ -74,6 +90,8 @@ def mistimed(at: str, since: str, now: str) -> str:
         return f"{said}, and now it is {now}: the host's clock is wrong, or this one's"
     if began and began - made > CLOCK_SKEW:
         return f"{said}, and the session began at {since}: it is old, or the host's clock is wrong"
+    if last and last - made > ROUND:
+        return f"{said}, and the newest of these is of {as_data(newest)}: they are not of one session"
     return ""
 
 

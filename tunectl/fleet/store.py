@@ -110,6 +110,8 @@ def write_file(path: Path, data: bytes) -> Path:
 
 def session_directory(store: Path, session: str) -> Path:
     """Where a session is that is known by its name in the store, or by its directory. UsageError where both are."""
+    if not session:  # a variable of a script that was never set: not the directory where it runs
+        raise UsageError("SESSION is empty", "a session's name or directory")
     path = Path(session)
     if os.sep in session or not path.is_dir():
         return path if os.sep in session else store / session
@@ -172,7 +174,7 @@ def answers(session: Session) -> list[tuple[Path, str, bool]]:
     """Where the answer of every host is, or would be; its name; is it on the list?"""
     directory = _documents(session)
     try:
-        left = {entry.name for entry in os.scandir(directory) if entry.name.endswith(".json")}
+        left = {entry.name for entry in os.scandir(directory) if entry.name.lower().endswith(".json")}
     except OSError as error:
         raise TunectlError(f"cannot read {directory}: {error.strerror}") from error
     asked = [(directory / file_name(name), name, True) for name in session.hosts]

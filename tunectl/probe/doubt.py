@@ -15,7 +15,7 @@ from tunectl.errors import TunectlError, UsageError
 from tunectl.experiments.feed_budget import judge_feed
 from tunectl.model import Outcome
 from tunectl.probe.budget import judge
-from tunectl.shapes import FIGURES, SMIS, Feed, Jitter, JudgedTarget, Preflight, Section
+from tunectl.shapes import FIGURES, SMIS, Cpu, Feed, Jitter, JudgedTarget, Preflight, Section
 from tunectl.verdict import SECTIONS, is_proof
 
 # The verdicts beside which GO can stand. `check` is "unreadable" where only the engine's own threads were to be judged.
@@ -27,6 +27,7 @@ SPARED = frozenset(
 )
 # What else a preflight does takes seconds; and the clock of a host may be set meanwhile.
 BESIDE_THE_RUN = timedelta(minutes=5)
+_ROUNDED = 0.01  # of a share that another version may have rounded
 _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII | re.IGNORECASE)
 
 
@@ -110,6 +111,7 @@ def _said(probe: Jitter) -> Iterator[str]:
         yield f"its probe was held to no limit of {', '.join(missing)}"
     if budget.verdict != "within":
         yield f"its probe was not judged: {as_data(budget.reason, _NO_REASON)}"
+    yield from (f"its probe broke a limit: {as_data(text)}" for text in budget.broken)
 
 
 def _part_of(document: Preflight, probe: Jitter | Feed) -> Iterator[str]:
@@ -162,6 +164,19 @@ def _again(probe: Jitter) -> Iterator[str]:
         yield f"the figures of its probe break a limit: {text}"
     if judged.verdict != "within":
         yield f"the figures of its probe prove nothing: {as_data(judged.reason)}"
+    for cpu in probe.cpus:
+        yield from (f"the figures of CPU {cpu.cpu} contradict each other: {text}" for text in _contradictions(cpu))
+
+
+def _contradictions(cpu: Cpu) -> Iterator[str]:
+    """What is judged beside what it was made of."""
+    if cpu.arrival_ns["99.9"] > cpu.max_ns * (1 + cpu.percentile_error_ppm / 1e6) + 1:
+        yield "the 99.9 of arrival_ns is above max_ns"
+    if any(low > cpu.max_ns + 1 for low, _, _ in cpu.histogram):
+        yield "its histogram has a gap above max_ns"
+    share = cpu.stolen_ns / cpu.duration_ns * 1e6 if cpu.duration_ns else 0.0
+    if abs(share - cpu.stolen_ppm) > max(_ROUNDED * share, 1.0):
+        yield "stolen_ppm is not stolen_ns over duration_ns"
 
 
 def _parts(document: Preflight) -> dict[str, Section]:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from tunectl.command import as_data, quoted
 from tunectl.report.escape import printable
-from tunectl.wording import limit_name, plural
+from tunectl.wording import limit_name, plural, written
 
 _LONG, _FIRST = 160, 8  # characters, hosts
 # The last number of a name without its domain: `ny4-tx-01`, `tx-01.ny4`
@@ -34,6 +34,12 @@ def machine_name(hardware: Mapping[str, Any] | None, written_as: Callable[[objec
     if hypervisor := hardware.get("hypervisor"):
         parts.append(f"on {written_as(hypervisor)}" if hypervisor != "unknown" else "virtual")
     return printable(", ".join(filter(None, parts))) or "unknown hardware"
+
+
+def middle(measure: str, usual: Mapping[str, Any]) -> str:
+    """The median of a group: what counts as the floor may be less."""
+    less = " or less" if usual["median"] <= usual["floor"] * (1 + 1e-9) else ""
+    return f"{written(measure, usual['median'])}{less}"
 
 
 def folded(names: Iterable[str]) -> list[str]:

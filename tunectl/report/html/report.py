@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tunectl import kinds
+from tunectl.command import quoted
 from tunectl.cpulist import format_cpulist
 from tunectl.model import Finding, Outcome, Severity, Target, cost
 from tunectl.report.actions import Todo, todo
@@ -28,7 +29,7 @@ from tunectl.report.figures import (
     verdict_of,
 )
 from tunectl.report.findings import Group, brief, groups, name_of
-from tunectl.report.hosts import machine_name
+from tunectl.report.hosts import MEANS, machine_name
 from tunectl.report.html.charts import MAX_CURVES, budget_bars, curve, forest, frequency_plot, wait_plot
 from tunectl.report.html.cpus import cpu_grid
 from tunectl.report.html.experiments import cases_view
@@ -216,10 +217,12 @@ def _rows(
 def _verdict(result: Result, doubt: str) -> dict[str, Any] | None:
     """{word, look, said}: the preflight's verdict, the budget's, or how an experiment ended.
 
-    A GO with a `doubt` is not repeated.
+    A GO with a `doubt` is not repeated, nor is a word that is no verdict.
     """
     if isinstance(result, Preflight):
         word, said = result.verdict, [result.headline] if result.headline else []
+        if word not in MEANS:
+            word, said = "unknown", [f"Its verdict is {quoted(word)}, which tunectl does not know."]
         if word == "go" and doubt:
             word, said = "unknown", [f"It says GO, and {doubt}."]
         return {"word": word.upper(), "look": {"go": "good", "no-go": "bad"}.get(word, "open"), "said": said}

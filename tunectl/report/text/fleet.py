@@ -18,6 +18,7 @@ from tunectl.report.hosts import (
     causes,
     folded,
     group_name,
+    middle,
     named,
     odd_hosts,
     state_of,
@@ -218,11 +219,13 @@ def _group(page: TextPage, group: Mapping[str, Any]) -> None:
     counted = f"{plural(len(hosts), 'host')}, {len(compared):,} compared"
     known = [(name, one) for name in MEASURES if (one := group["usual"].get(name))]
     if known and not page.verbose:
-        medians = ", ".join(f"{MEASURES[name]} {written(name, one['median'])}" for name, one in known)
+        medians = ", ".join(f"{MEASURES[name]} {middle(name, one)}" for name, one in known)
         prose(page, f"{counted}; median: {medians}", indent=2)
     else:
         prose(page, counted, indent=2)
-        figures = [(name, *(written(name, one[key]) for key in ("median", "low", "high"))) for name, one in known]
+        figures = [
+            (name, middle(name, one), *(written(name, one[key]) for key in ("low", "high"))) for name, one in known
+        ]
         rows = [(MEASURES[name], median, f"{low} to {high}") for name, median, low, high in figures]
         columns(page, rows, indent=2, right=(1,), header=("", "median", "usual") if rows else ())
     if page.verbose or not known:
