@@ -131,10 +131,9 @@ def as_place(where: str) -> str:
 
 def quoted(text: str) -> str:
     """A text that is somebody else's, between quotes that it cannot end."""
-    quote = '"' if "'" in text and '"' not in text else "'"
-    escaped = text.replace("\\", "\\\\").replace(quote, f"\\{quote}")
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     shown = (char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in escaped)
-    return f"{quote}{''.join(shown)}{quote}"
+    return f"'{''.join(shown)}'"
 
 
 def control_in(text: str) -> str:
