@@ -31,11 +31,11 @@ def starved(document: Any) -> bool:
     return bool(max(one["stolen_ppm"] for one in document["probe"]["cpus"]) > 750_000)
 
 
-def preflight(lab: Lab) -> Ran:
-    """The first of three that says GO, or whose spinners starved: a machine that stalls in one does not in each."""
+def preflight(lab: Lab, words: str = "preflight", verdict: str = "go") -> Ran:
+    """The first of three that says so, or whose spinners starved: a machine that stalls in one does not in each."""
     for _ in range(3):
-        ran = tunectl(lab, "preflight --format json", timeout=600)
-        if ran.json["verdict"] == "go" or starved(ran.json):
+        ran = tunectl(lab, f"{words} --format json", timeout=600)
+        if ran.json["verdict"] == verdict or starved(ran.json):
             break
     return ran
 

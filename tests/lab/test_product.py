@@ -12,7 +12,7 @@ from tunectl.wording import nanoseconds
 from .evidence import cpus
 from .lab import PREFIX, Lab
 from .product import EMULATED_BUDGET, WRITTEN, findings, tunectl, verify
-from .story import difference, judged, loosened, restored, tick_is_off_or_waived_as_unknown, volatile
+from .story import difference, judged, loosened, preflight, restored, tick_is_off_or_waived_as_unknown, volatile
 
 BOOT_NAMES = ["isolcpus", "nohz_full", "rcu_nocbs", "irqaffinity", "skew_tick", "nosoftlockup", "tsc"]
 BOOT = {f"boot.{name}" for name in BOOT_NAMES}
@@ -110,7 +110,7 @@ def test_nothing_less_than_that_is_go(tuned: Lab) -> None:
     as_proposed = tunectl(tuned, "propose --format toml").out
     loose = loosened(as_proposed)
     tuned.write("/etc/tunectl/host.toml", loose)
-    short = tunectl(tuned, "preflight --duration 2 --format json")
+    short = preflight(tuned, "preflight --duration 2", "unknown")
     assert (short.code, short.json["verdict"]) == (1, "unknown"), short.json["reasons"]
     unjudged = [reason for reason in short.json["reasons"] if reason.startswith("probe: not judged: ")]
     assert any("stolen_ppm" in reason for reason in unjudged), short.json["reasons"]
