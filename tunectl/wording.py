@@ -1,6 +1,7 @@
 """A finding as a sentence: the target's name, what stands there, what should, and why. And the way back. Pure."""
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
@@ -196,3 +197,9 @@ def broken_limits(probe: Jitter | None, loaded: Jitter | None, feed: Feed | None
 def beside(texts: Sequence[str], keys: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Each text with its key in the list beside it; "" where a document has none, as one of an earlier version."""
     return zip_longest(texts, keys[: len(texts)], fillvalue="")
+
+
+def natural(name: str) -> tuple[tuple[str, int], ...]:
+    """The order people expect: tx-2 before tx-10."""
+    parts = re.findall(r"([^0-9]*)([0-9]{0,18})", name)
+    return tuple((text, int(number or -1)) for text, number in parts)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunectl.fleet.names import file_name, host_name, is_text, natural
+from tunectl.fleet.names import file_name, host_name, is_text
+from tunectl.wording import natural
 
 ACTION = Path(__file__).parents[2] / "ansible/plugins/action/fleet_preflight.py"
 ODD = (

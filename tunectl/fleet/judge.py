@@ -11,10 +11,9 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from tunectl.command import as_data, quoted
-from tunectl.fleet.names import natural
 from tunectl.fleet.records import VERDICTS, Asked, Session, Summary
 from tunectl.probe.doubt import moment_of
-from tunectl.wording import few, plural
+from tunectl.wording import few, natural, plural
 
 CLOCK_SKEW = timedelta(minutes=5)  # a clock that is further off is reported
 ROUND = timedelta(hours=12)  # documents that lie further apart are not of one session

@@ -6,7 +6,6 @@ that DNS allows stay as they are in the file's name; all others are percent-enco
 """
 
 import hashlib
-import re
 from urllib.parse import quote, unquote
 
 SUFFIX = ".json"
@@ -44,9 +43,3 @@ def is_text(name: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def natural(name: str) -> tuple[tuple[str, int], ...]:
-    """The order people expect: tx-2 before tx-10."""
-    parts = re.findall(r"([^0-9]*)([0-9]{0,18})", name)
-    return tuple((text, int(number or -1)) for text, number in parts)

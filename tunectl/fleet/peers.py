@@ -21,10 +21,9 @@ import msgspec
 from msgspec import Meta
 
 from tunectl.command import as_data
-from tunectl.fleet.names import natural
 from tunectl.fleet.records import MEASURES, Measured, MeasureName, Summary
 from tunectl.shapes import Amount, Count, Hardware, Maybe
-from tunectl.wording import nanoseconds, seconds_of
+from tunectl.wording import nanoseconds, natural, seconds_of
 
 SCORE = 3.5
 FEWEST = 5  # values; with fewer, a median and a MAD say little

@@ -23,8 +23,8 @@ _PLAIN = re.compile(r"(?!-[neE]+$)[\w@%+:,./-]+", re.ASCII)  # a word that a she
 _EACH = "each_of_them"  # stands for `$each`, which nothing may quote
 MAX_NAMES = 2  # of knobs that an action mends; of more it is said how many, and what they cost
 MAX_COMMANDS = 3  # more of them on a page are one loop
-_SEARCH = Task(Kind.TYPE, kinds.probe_jitter(), "says what interrupts each CPU")
-_LOOK = Task(Kind.TYPE, kinds.preflight(), "what ran before the reboot is gone")
+_SEARCH = kinds.probe_jitter(), "says what interrupts each CPU"
+_LOOK = kinds.preflight(), "what ran before the reboot is gone"
 _PROBE = "probe.budget"  # what an action is for that no finding asks for
 
 
@@ -69,14 +69,14 @@ def actions_of(
     again = list(dict.fromkeys(finding.target for mends in ended.values() for finding in mends.values()))
     searches = [task for fix in unproved for task in fix.tasks]
     if boots_anew and (again or over_budget) and all(task.kind is Kind.DECIDE for task in searches):
-        made.append(_document(_started(_LOOK, start), [*again, *([_PROBE] if over_budget else [])]))
+        made.append(_document(_typed(start, *_LOOK), [*again, *([_PROBE] if over_budget else [])]))
     elif over_budget and not boots_anew:
-        searches.append(_started(_SEARCH, start))
+        searches.append(_typed(start, *_SEARCH))
     return made + [_document(task, [_PROBE]) for task in searches]
 
 
-def _started(task: Task, start: Sequence[str]) -> Task:
-    return task._replace(text=kinds.started(task.text, start)) if isinstance(task.text, Command) else task
+def _typed(start: Sequence[str], command: Command, note: str) -> Task:
+    return Task(Kind.TYPE, kinds.started(command, start), note)
 
 
 def _place(action: tuple[Item, Sequence[Finding]]) -> tuple[bool, int, bool, int, int]:

@@ -1,6 +1,5 @@
 """What the fleet's page says: a tunectl.fleet/1 body turned into what its template shows. Pure."""
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
@@ -24,12 +23,11 @@ from tunectl.report.hosts import (
     to_do,
     word,
 )
-from tunectl.wording import MEASURES, plural, times, written
+from tunectl.wording import MEASURES, natural, plural, times, written
 
 _LOOKS = {"go": "good", "no-go": "bad"}
 _PLOTTED = ("p99_9_ns", "max_ns")
 _WIDTH = 960
-_NUMBER = re.compile("[0-9]+")
 _CELLS = 60  # hosts with their names on the first screen; of more each is a square, and the script has their names
 _LISTED = 200  # hosts in the table of a larger fleet, the worst first: the script pages through all
 _SQUARES = (10, 100)  # side by side, of a rack and of a fleet without racks
@@ -113,9 +111,7 @@ def _racks(hosts: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
     racks: dict[str, list[int]] = {}
     for at, host in enumerate(hosts):
         racks.setdefault(host.get("rack", ""), []).append(at)
-    return dict(
-        sorted(racks.items(), key=lambda rack: (not rack[0], _NUMBER.sub(lambda found: found[0].zfill(9), rack[0])))
-    )
+    return dict(sorted(racks.items(), key=lambda rack: (not rack[0], natural(rack[0]))))
 
 
 def _cell(host: Mapping[str, Any], pages: Mapping[str, str], strange: Set[str]) -> dict[str, Any]:

@@ -34,12 +34,12 @@ class Room(NamedTuple):
 class TextPage:
     """The lines of a page so far; `width` is in terminal cells."""
 
-    def __init__(self, width: int, verbose: int = 0, recorded: str = "", start: Sequence[str] = ()) -> None:
+    def __init__(self, width: int, verbose: int = 0, recorded: str = "", start: Sequence[str] = ("tunectl",)) -> None:
         self.width = max(width, _NARROWEST)
         self.verbose = verbose
         self.room = Room(*[_ALL] * len(Room._fields)) if verbose else Room()
         self.recorded = recorded  # the directory of a recorded host
-        self.start = start or ("tunectl",)  # how the reader starts it
+        self.start = start  # how the reader starts it
         self.last = "", ""  # the verdict that its last line has, and what stands beside it
         self.signed = "", ""  # who made it and when: beside that verdict, and where there is none
         self.lines: list[Sequence[Styled]] = []
